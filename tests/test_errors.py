@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 import kakuran as kk
-from kakuran.errors import ArgumentError, counted
+from kakuran.errors import ArgumentError, counted, without_secrets
 from kakuran.words import which_there_are
 
 
@@ -39,3 +39,76 @@ def test_an_argument_is_not_called_a_column():
 def test_words_fit_one_as_well_as_many():
     assert [counted(n, "record") for n in (0, 1, 1_000)] == ["0 records", "1 record", "1,000 records"]
     assert [counted(n, "axis", "axes") for n in (1, 2)] == ["1 axis", "2 axes"]
+
+
+SECRETS = ("s3cretPW", "wJalr/XUt+n=FEMI", "p%40ss%2Fw", "p@ss/w?rd#1", "two words", "it's", "12345x")
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://alice:{}@db.example:5432/people?sslmode=require",
+        "postgres://alice:{}@[::1]/people",
+        "postgresql://:{}@/people?host=/run/postgresql",
+        "s3://AKIAKEY:{}@bucket/x.csv?endpoint_override=127.0.0.1:1&scheme=http",
+        "abfs://box:{}@account.dfs.core.windows.net/x.csv",
+        "https://alice:{}@host/x.csv",
+    ],
+)
+def test_no_address_is_told_with_its_password_wherever_it_stands(address, secret):
+    told = address.format(secret)
+    assert secret not in without_secrets(told, told)
+    assert secret not in without_secrets(f"{told}: no such file; ask admin@host", told)
+    if not {" ", "'"} & set(secret):  # else nobody can tell where the address ends
+        refused = kk.SchemaError(f"{told}: no such file")
+        assert secret not in f"{refused!r} {refused}"
+        assert without_secrets(f"see {told}, or '{told}'").count("://") == 2
+        assert secret not in without_secrets(f"see {told}, or '{told}'")
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("postgresql://alice:pw@h:5432/db?sslmode=require", "postgresql://alice@h:5432/db?sslmode=require"),
+        ("postgresql://alice@h/db?password=pw&sslmode=require", "postgresql://alice@h/db?sslmode=require"),
+        ("postgresql://h/db?sslmode=require&PASSWORD=pw", "postgresql://h/db?sslmode=require"),
+        ("postgresql://h/db?p%61ssword=pw", "postgresql://h/db"),
+        ("s3://AKIAKEY:TOPSECRET@bucket/x.csv?region=eu", "s3://bucket/x.csv?region=eu"),
+        ("abfs://box:key==@account.dfs.core.windows.net/x", "abfs://box@account.dfs.core.windows.net/x"),
+        ("abfs://box@account.dfs.core.windows.net/x?sv=1&sig=abc", "abfs://box@account.dfs.core.windows.net/x?sv=1"),
+        ("gs://bucket/x?access_token=abc", "gs://bucket/x"),
+        ("https://h/x?X-Amz-Credential=a&X-Amz-Signature=b&X-Amz-Date=c", "https://h/x?X-Amz-Date=c"),
+        ("mysql:/root:pw@h/db", "mysql:/root@h/db"),  # as a path has it
+    ],
+)
+def test_what_is_left_of_an_address_is_enough_to_go_there_with_the_secret_from_elsewhere(address, told):
+    assert without_secrets(address) == told
+    assert without_secrets(told) == told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s3://bucket/alice@example.csv",
+        "gs://anonymous@bucket/x",
+        "postgresql://h:5432/db?options=a@b",
+        "http://127.0.0.1:8080/a@b#secret",
+        "C:/people/a:b@c.csv, /people/2020:1@2.csv, 12:30 @ home",
+        "passfile: postgresql://h/db?passfile=/home/a/.pgpass&sslkey=a.key",
+    ],
+)
+def test_what_holds_no_secret_is_told_as_it_is(text):
+    assert without_secrets(text) == text == without_secrets(text, text)
+
+
+def test_secrets_of_an_address_are_not_repeated_by_themselves_either():
+    address = "postgresql://alice:p%40ss@h/db?password=Zw9"
+    assert without_secrets("no user p@ss or p%40ss, nor Zw9", address) == "no user … or …, nor …"
+    assert without_secrets('"wrong" is no port', "postgresql://alice:wrong/pw@h/db") == '"…" is no port'
+
+
+def test_looking_for_secrets_takes_no_longer_than_reading():
+    without_secrets("a." * 200_000)
+    without_secrets("a://" + "b:" * 200_000)
+    without_secrets("a://b:c?" + "&password" * 50_000)

@@ -1,6 +1,7 @@
 """Hostile or odd input ends in an error of ours that says what, where and what to do; or in an answer."""
 
 import decimal
+import itertools
 import json
 import random
 import uuid
@@ -77,6 +78,46 @@ class TestManifests:
                 refused.append(str(error).encode())
         assert len(refused) > 500
         assert max(map(len, refused)) < 2 * LONGEST_MESSAGE
+
+    @pytest.mark.parametrize("retention", [0, 5e-324, 1e-300, 1e-18, 1e-16, 2.0**-42, 2.0**-40, 1e-9, 1e-3])
+    def test_a_release_of_which_hardly_anything_is_left_is_refused_by_name_or_adds_up(self, retention):
+        fields = json.loads(MANIFEST)
+        fields["columns"]["job"]["mechanism"]["retention"] = retention
+        table = pa.table({"job": ["a"] * 60 + ["b"] * 40, "age": [*range(100)]})
+        release = kk.Release(table, Manifest.from_json(json.dumps(fields), "out.parquet"))
+        if retention < 2.0**-41:
+            with pytest.raises(kk.SchemaError, match="column 'job' was replaced entirely"):
+                release.crosstab("job")
+        else:
+            assert release.crosstab("job").counts.sum() == pytest.approx(100, rel=1e-3)
+
+    def test_a_tell_that_no_coin_shows_is_refused_by_name(self):
+        plan = kk.calibrate(BOTH, n=100, k=5, tell=1)
+        fields = json.loads(Manifest(plan, 100, "shuffled", seeded=False).to_json())
+        fields["tells"][0]["retention"] = 5e-324
+        with pytest.raises(kk.ReleaseError, match="a tell has a retention of 5e-324"):
+            Manifest.from_json(json.dumps(fields), "out.parquet")
+
+    @pytest.mark.parametrize("mechanism", ["square-wave", "laplace", "bounded-laplace", "bounded-gaussian"])
+    @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+    def test_whatever_number_of_a_mechanism_is_changed_questions_are_answered_or_refused(self, mechanism):
+        plan = kk.calibrate(BOTH, n=100, k=5, tell="all", mechanisms={"age": mechanism})
+        text = Manifest(plan, 100, "shuffled", seeded=False).to_json()
+        table = pa.table({"job": ["a"] * 60 + ["b"] * 40, "age": [*range(100)]})
+        odd = [5e-324, 1e-300, 1e-16, 1e-3, 1e9, 1e300, float("nan"), "inf"]
+        answered = 0
+        for name, number in itertools.product(("retention", "scale", "half_width"), odd):
+            fields = json.loads(text)
+            if name not in fields["columns"]["age"]["mechanism"]:
+                continue
+            fields["columns"]["age"]["mechanism"][name] = number
+            try:
+                release = kk.Release(table, Manifest.from_json(json.dumps(fields), "out.parquet"))
+                release.crosstab("age"), release.mean("age"), release.count("age > 30")
+                answered += 1
+            except kk.KakuranError:
+                continue
+        assert answered
 
     def test_a_tree_like_a_thread_is_refused_by_how_deep_it_is(self):
         fields = json.loads(MANIFEST)

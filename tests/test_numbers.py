@@ -20,7 +20,8 @@ WORDS_ONLY = {
     "decisions/collector-store.md", "decisions/compiled-loops.md", "decisions/house.md", "decisions/kept-columns.md",
     "decisions/links.md", "decisions/package-names.md", "how-to-add/answer.md", "how-to-add/file-format.md",
     "how-to-add/mechanism.md", "decisions/reports.md", "decisions/shuffled-releases.md", "decisions/sources.md",
-    "decisions/spark-draws-once.md", "decisions/spark-rows.md", "guides/other-programs.md", "guides/pipelines.md",
+    "decisions/spark-draws-once.md", "decisions/spark-rows.md", "guides/files.md", "guides/other-programs.md",
+    "guides/pipelines.md",
     "ja/ppc.md",
 }  # fmt: skip
 

@@ -24,13 +24,28 @@ Messages say what was wrong, the value received and the way out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from numbers import Real
+from urllib.parse import unquote, unquote_plus
 
 LONGEST_MESSAGE = 2000
 """Letters of a message; of a longer one, which quotes something endless, the start and the end are shown."""
+_ADDRESS = re.compile(r"(?<![\w+.-])([a-zA-Z][\w+.-]++:/{1,2})([^\s'\"<>]++)")
+"""An address in a text; with one slash where it was taken for a path, and never the C:/ of Windows."""
+_SCHEME = re.compile(r"[a-zA-Z][\w+.-]+:/{1,2}")
+_PORT = re.compile(r"\d{1,5}(?:[/?#]|$)")
+_SECRET_SETTING = re.compile(
+    r"password|passwd|passphrase|^pass$|^pwd$|secret|token$|^sig$|signature|credential$|(access|account|api|shared)[_-]?key",
+    re.IGNORECASE,
+)
+"""What settings behind the ? of an address are called whose values nobody else should see."""
+_TELLING = 3
+"""Letters from which a piece of a password is left out wherever it stands; shorter ones are in many words."""
+_KEYS_ALONE = ("s3:", "s3a:")
+"""Before the bucket of these stands a pair of keys, and no name that the address needs."""
 
 
 class KakuranError(Exception):
@@ -42,8 +57,63 @@ class KakuranError(Exception):
         """As it was given: a phrase can be said in another language."""
 
 
+def without_secrets(text: str, *addresses: str) -> str:
+    """A text in which no address holds a password or a key, so that it can be shown, logged and written to files.
+
+    What is left of an address leads there as soon as its secret comes from elsewhere, such as ``PGPASSWORD``.
+
+    Parameters
+    ----------
+    text : str
+        The text, which may be an address.
+    *addresses : str
+        Addresses known to be in it, however odd their passwords, which may stand there by themselves, too: servers
+        repeat what they were told.
+    """
+    for address in sorted(addresses, key=len, reverse=True):
+        told, secrets = _parted(address)
+        text = text.replace(address, told)
+        for secret in sorted({form for one in secrets for form in _forms(one)}, key=len, reverse=True):
+            text = text.replace(secret, "…")
+    return _ADDRESS.sub(lambda found: _parted(found[0])[0], text)
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """How a secret may be repeated: as it is, read, or the pieces that somebody took for the host or the port."""
+    yield from filter(None, (secret, unquote(secret), unquote_plus(secret)))
+    yield from (piece for piece in re.split("[/?#@:]", secret) if len(piece) >= _TELLING)
+
+
+def _parted(address: str) -> tuple[str, list[str]]:
+    """An address without its secrets, and these."""
+    found = _SCHEME.match(address)
+    if found is None:
+        return address, []
+    scheme, rest = found[0], address[found.end() :]
+    secrets = []
+    # A password may hold what should have been written as %40 or %2F: better too much is left out than too little.
+    place, mark, settings = rest.partition("?")
+    if "@" not in place:
+        place, mark, settings = rest, "", ""
+    user, colon, password = place.rpartition("@")[0].partition(":")
+    if colon and not _PORT.match(password) and not {"/", "?", "#"} & set(user):
+        secrets.append(password)
+        is_needed = user and not scheme.lower().startswith(_KEYS_ALONE)
+        rest = f"{user}@" * bool(is_needed) + place.rpartition("@")[2] + mark + settings
+    place, mark, settings = rest.partition("?")
+    kept = []
+    for setting in settings.split("&") if mark else ():
+        name, _, value = setting.partition("=")
+        if _SECRET_SETTING.search(unquote(name)):
+            secrets.append(value)
+        else:
+            kept.append(setting)
+    return scheme + place + mark * bool(kept) + "&".join(kept), secrets
+
+
 def readable(message: str) -> str:
-    """A message that can be printed whatever it quotes: not endless, and without half characters."""
+    """A message that can be printed whatever it quotes: no password, not endless, and without half characters."""
+    message = without_secrets(message)
     if len(message) > LONGEST_MESSAGE:
         half = LONGEST_MESSAGE // 2
         message = f"{message[:half]} … {message[-half:]}"

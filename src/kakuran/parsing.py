@@ -24,6 +24,9 @@ In Python 3.11 all threads share the depth that the parser counts, and two that 
 _LONG_KEY = re.compile(r"""(?<![\w.-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
 """The time that Python takes to read a.b.c grows with the square of its parts."""
 
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.,]*(?:[eE][+-]?\d+)?\s?%?$)(?![+-]*$)")
+"""How a text starts that spreadsheets compute when they open a CSV file; numbers and mere signs they leave alone."""
+
 
 @dataclass(frozen=True)
 class SettingKind:
@@ -51,6 +54,11 @@ def is_writable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def would_run(text: str) -> bool:
+    """Whether a spreadsheet that opens a CSV file would take a text for a formula and run it."""
+    return _FORMULA.match(text) is not None
 
 
 def check_table(where: str, given: Any) -> Mapping[str, Any]:

@@ -13,6 +13,9 @@ from kakuran.errors import ReleaseError
 from kakuran.randomness import Randomness
 from kakuran.words import Phrase
 
+OWNER_ALONE = 0o600
+"""Who may read and write what others should not see."""
+
 
 def check_free(*paths: Path, force: bool) -> None:
     """Refuse to write files that exist already, or have nowhere to be."""
@@ -39,10 +42,16 @@ def check_apart(target: Path, originals: Iterable[Path]) -> None:
 
 
 @contextmanager
-def whole_or_nothing(*paths: Path) -> Iterator[Path]:
-    """A private folder beside the targets; files left there under their names take their places, or nothing does."""
+def whole_or_nothing(*paths: Path, is_private: bool = False) -> Iterator[Path]:
+    """A private folder beside the targets; files left there under their names take their places, or nothing does.
+
+    Private files are for their owner alone: all that holds true counts, or that a steward has typed.
+    """
     with private_folder(paths[0]) as folder:
         yield folder
+        if is_private:
+            for path in paths:
+                (folder / path.name).chmod(OWNER_ALONE)
         sync(folder / path.name for path in paths)
         # Without its manifest a release is refused: better than one that goes with the old table.
         for path in paths[1:]:
@@ -123,11 +132,8 @@ def _locked(folder: Path) -> int | None:
 
 def write_text(path: Path, text: str, *, is_private: bool = False) -> None:
     """Write a text file, whole or not at all; a private one is for its owner alone."""
-    with whole_or_nothing(path) as folder:
-        file = folder / path.name
-        if is_private:
-            file.touch(0o600)
-        file.write_text(text, encoding="utf-8")
+    with whole_or_nothing(path, is_private=is_private) as folder:
+        (folder / path.name).write_text(text, encoding="utf-8")
 
 
 def sync(files: Iterable[Path]) -> None:

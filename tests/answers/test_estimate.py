@@ -67,8 +67,12 @@ def test_a_column_named_like_a_value_keeps_its_labels():
     assert two.column_names == ["count", "count_", "count__", "low", "high", "naive"]
 
 
-def test_it_says_what_it_is_in_a_line():
-    assert str(estimate(2, 3)) == "a × b: 6 cells, made up"
+def test_it_says_what_it_is_in_a_line_and_prints_its_numbers_below():
+    first, header, *lines = str(estimate(2, 3)).splitlines()
+    assert first == "a × b: 6 cells, estimated counts with 90 % intervals for this table; made up"
+    assert header.split() == ["a", "b", "count", "low", "high", "naive"]
+    assert [line.split()[:6] for line in lines][4] == ["a1", "b1", "40", "25", "55", "41"]
+    assert str(estimate(100)).splitlines()[-1] == "and 40 more"
     assert str(estimate()) == "0 (0 … 15; naive 1)"
     assert estimate(level=0.975).caption == "estimated counts with 97.5 % intervals for this table"
 

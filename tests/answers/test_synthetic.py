@@ -256,3 +256,11 @@ def test_a_mean_of_several_copies_has_an_interval_that_holds_the_true_one():
         found = kk.combine([one.mean() for one in kids], [one.var() / len(one) for one in kids], level=0.9999)
         assert found.low < true < found.high
         assert found.high - found.low > 2 * 3.89 * np.sqrt(np.mean([one.var() / len(one) for one in kids]))
+
+
+def test_no_more_latent_classes_are_tried_than_few_records_of_many_columns_pay_for():
+    names = [f"c{place}" for place in range(12)]
+    schema = kk.Schema([kk.Categorical(name, ["a", "b", "c"]) for name in names])
+    few = pa.table({name: ["a", "b", "c"] * 20 for name in names})
+    release = kk.perturb(few, kk.calibrate(schema, n=60, k=5, tell="all"))
+    assert "average of 4 " in release.synthesise().reason  # 1, 2 and 4 classes, 24 parameters each, and a tree

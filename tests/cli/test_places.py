@@ -220,6 +220,23 @@ def test_other_stores_are_asked_by_the_filesystem_that_knows_them(kakuran, addre
     assert f"{address}: could not be read: nobody is there" in told.stderr
 
 
+@pytest.mark.usefixtures("short_pages", "rough_models")
+@pytest.mark.parametrize("secret", ["TOPSECRET", "wJalr/XUt+nFEMI", "top secret"])
+def test_keys_in_an_address_open_the_store_and_are_never_repeated(kakuran, store, folder, secret):
+    plain = secret == "TOPSECRET"
+    asked = kakuran("schema", "infer", f"s3://AKIAKEY:{secret}@bucket/nobody.csv", "-o", "new.toml")
+    assert asked.returncode in (3, 5)
+    assert "s3://bucket/nobody.csv" in asked.stderr
+    address = f"s3://AKIAKEY:{secret}@bucket/"
+    command = ("perturb", f"{address}people.csv", "-s", f"{address}schema.toml", "--k", 10, "--json")
+    told = kakuran(*command, "--report", "report.html", "-o", f"{address}out.parquet")
+    assert told.returncode == (0 if plain else 5), told.stderr
+    written = [path.read_text() for path in folder.glob("*.html")]
+    assert len(written) == plain
+    for text in (asked.stderr, told.stdout, told.stderr, *written):
+        assert not [word for word in ("AKIAKEY", secret, *secret.split()[1:]) if word in text]
+
+
 @pytest.mark.parametrize("name", ["people.csv", "people.parquet"])
 def test_a_table_comes_through_the_standard_input_and_a_release_goes_through_the_output(
     folder, run_in, pipe, name, monkeypatch

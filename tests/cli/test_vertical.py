@@ -119,6 +119,7 @@ def test_two_companies_agree_fit_report_and_predict(terminals):
     assert 'src="data:image/svg+xml;base64,' in page
     assert '<html lang="ja">' in page
     assert (bank.folder / "path.png").stat().st_size > 1000
+    assert [(bank.folder / name).stat().st_mode & 0o077 for name in ("report.html", "path.png")] == [0, 0]
     assert not (bank.folder / ".bank.run").exists()
 
     port = free_port()
@@ -132,6 +133,7 @@ def test_two_companies_agree_fit_report_and_predict(terminals):
     assert received.returncode == 0, received.stderr
     predictions = pyarrow.csv.read_csv(shop.folder / "predictions.csv")
     assert not (bank.folder / "predictions.csv").exists()
+    assert (shop.folder / "predictions.csv").stat().st_mode & 0o077 == 0
     both = new[0].join(new[1], "customer", join_type="inner")
     truth = dict(zip(both["customer"].to_pylist(), both["spending"].to_pylist(), strict=True))
     found = dict(zip(predictions["customer"].to_pylist(), predictions["spending"].to_pylist(), strict=True))

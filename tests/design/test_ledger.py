@@ -286,6 +286,37 @@ def test_a_link_to_a_ledger_is_the_same_ledger(ledger, tmp_path):
     assert len(ledger.account().entries) == 1
 
 
+def test_a_link_that_waits_beside_a_ledger_is_neither_followed_nor_kept(ledger, tmp_path):
+    precious = tmp_path / "precious.txt"
+    precious.write_text("thesis\n")
+    for name in (".people.ledger.new", ".people.ledger.tmp"):
+        (tmp_path / name).symlink_to(precious)
+    ledger.add(spending())
+    assert precious.read_text() == "thesis\n"
+    assert not ledger.path.is_symlink()
+    assert len(ledger.account().entries) == 1
+
+
+def test_a_ledger_of_two_names_is_refused_by_either_as_it_would_become_two_ledgers(ledger, tmp_path):
+    other = tmp_path / "other.ledger"
+    other.hardlink_to(ledger.path)
+    for name in (ledger.path, other):
+        with pytest.raises(kk.ReleaseError, match=r"one of 2 names of the same file"):
+            kk.Ledger(name).add(spending())
+    other.unlink()
+    ledger.add(spending())
+    assert len(ledger.account().entries) == 1
+
+
+def test_a_ledger_is_for_its_owner_alone_until_they_share_it(ledger):
+    assert ledger.path.stat().st_mode & 0o777 == 0o600
+    ledger.add(spending())
+    assert ledger.path.stat().st_mode & 0o777 == 0o600
+    ledger.path.chmod(0o660)
+    ledger.add(spending(300))
+    assert ledger.path.stat().st_mode & 0o777 == 0o660
+
+
 def test_it_says_nothing_of_anybody_but_what_a_manifest_says(ledger):
     ledger.add(spending())
     (entry,) = json.loads(ledger.path.read_text())["releases"]

@@ -196,3 +196,8 @@ class TestChoice:
                 found = release.crosstab("education", "income").counts
             wrong = np.abs(found - truth).sum() / 2 / truth.sum()
             assert wrong == pytest.approx(expected_error(plan.tells, 9_000).two_way, rel=0.5)
+
+
+def test_where_columns_are_too_many_to_tell_in_threes_that_is_not_thought_of():
+    many = kk.Schema([kk.Categorical(f"c{place}", ["a", "b"]) for place in range(40)])
+    assert kk.calibrate(many, n=1_000, k=5).k == 5

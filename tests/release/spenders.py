@@ -7,6 +7,7 @@ import errno
 import os
 import random
 import resource
+import shutil
 import signal
 import sys
 import time
@@ -117,6 +118,7 @@ def pretend_to_be_windows():
         return opened(path, *rest, **more)
 
     ledgers.IS_POSIX = False
+    shutil._use_fd_functions = False  # where folders cannot be opened, they are emptied by name
     sys.modules["msvcrt"] = SimpleNamespace(locking=locking, LK_LOCK="LK_LOCK")
     Path.replace, os.open = replace, open_file
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_ROWS = 60
-"""Rows of an answer that a notebook shows."""
+"""Rows of an answer that are printed, and that a notebook shows."""
 _WIDE = 50
 """Letters of a line over a picture."""
 
@@ -56,7 +56,12 @@ class Answer(ABC):
 
     @abstractmethod
     def __str__(self) -> str:
-        """The answer in words."""
+        """The answer in words and numbers, as it is printed."""
+
+    @property
+    def _heading(self) -> str:
+        """What a notebook shows over the table."""
+        return str(self)
 
     def to_arrow(self) -> pa.Table:
         """The answer as an arrow table."""
@@ -92,7 +97,7 @@ class Answer(ABC):
         left_out = table.num_rows - MOST_ROWS
         rows = [_row("th", table.column_names), *(_row("td", map(_written, row)) for row in shown)]
         more = f"<p>and {left_out:,} more</p>" if left_out > 0 else ""
-        return f"<pre>{escape(str(self))}</pre><table>{''.join(rows)}</table>{more}"
+        return f"<pre>{escape(self._heading)}</pre><table>{''.join(rows)}</table>{more}"
 
 
 QUESTIONS: dict[str, Callable[..., Answer]] = {}
@@ -116,6 +121,19 @@ def title_of(caption: str, unit: str | None, translate: Translate) -> str:
     """A caption over a picture, and below it what is counted, where that is not records."""
     told = [] if unit is None else wrap(translate(Phrase("counted in {unit}", unit=unit)), _WIDE)
     return "\n".join([translate(caption), *told])
+
+
+def printed(heading: str, header: Sequence[str], rows: Iterable[Sequence[str]], labels: int) -> str:
+    """A table below its heading, as text: columns of labels, then of numbers; of a long one the first rows."""
+    listed = [*rows]
+    shown = [header, *listed[:MOST_ROWS]]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    sides = [str.ljust if place < labels else str.rjust for place in range(len(widths))]
+    lines = [
+        "  ".join(side(cell, width) for side, cell, width in zip(sides, row, widths, strict=True)) for row in shown
+    ]
+    left_out = len(listed) - MOST_ROWS
+    return "\n".join([heading, *map(str.rstrip, lines), *([f"and {left_out:,} more"] if left_out > 0 else [])])
 
 
 def _row(kind: str, cells: Any) -> str:

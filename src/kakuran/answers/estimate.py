@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.answers.answer import Answer, title_of, truth_of
+from kakuran.answers.answer import Answer, printed, title_of, truth_of
 from kakuran.charts import ESTIMATE, NAIVE, Series, column_chart, estimate_heatmaps, plain
 from kakuran.counts import Cells
 from kakuran.design import Plan
@@ -237,9 +237,17 @@ class Estimate(Answer):
 
     def __str__(self) -> str:
         if self.axes:
-            return f"{' × '.join(axis.name for axis in self.axes)}: {counted(self.counts.size, 'cell')}, {self.reason}"
+            names = [axis.name for axis in self.axes]
+            return printed(self._heading, [*names, *self.header, ""], self.rows(), len(names))
         beside = Phrase("as a model has it") if self.rests_on == "model" else f"naive {self.naive:,.0f}"
         return f"{self.counts:,.0f} ({self.low:,.0f} … {self.high:,.0f}; {beside})"
+
+    @property
+    def _heading(self) -> str:
+        if not self.axes:
+            return str(self)
+        size = counted(self.counts.size, "cell")
+        return f"{' × '.join(axis.name for axis in self.axes)}: {size}, {self.caption}; {self.reason}"
 
     def rows(self, translate: Translate = str) -> Iterator[list[str]]:
         """What people read, cell by cell: its labels, the numbers, a dash where there is none, and if it is unclear."""

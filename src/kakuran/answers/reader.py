@@ -98,9 +98,13 @@ class TableQuestion:
         return any(name in plan.mechanisms for name in self.columns)
 
 
+_LEAST_EPSILON = 2.0**-40
+"""Less tells nothing of 10¹² people; estimates divide by it, and have four digits of a total left."""
+
+
 def check_told(plan: Plan, name: str) -> None:
     """Refuse a column that nothing was left of."""
-    if name in plan.mechanisms and plan[name].epsilon == 0:
+    if name in plan.mechanisms and plan[name].epsilon < _LEAST_EPSILON:
         raise SchemaError(
             Phrase("column {name!r} was replaced entirely: the release tells nothing about it", name=name)
         )
@@ -611,7 +615,7 @@ class Reader:
             )
         ]
         times = max(sum(place in places for tell, places in together if tell == 0) for place in together[0][1])
-        return joint_model([axis.size for axis in axes], told, times)
+        return joint_model([axis.size for axis in axes], told, times, self.n)
 
     def _counted_together(self, axes: Sequence[Cells]) -> list[tuple[int, list[int]]]:
         """The tables to count of each tell: all that it holds, kept columns too, unless they have too many cells.

@@ -7,7 +7,7 @@ add up to, of their squares.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from kakuran.answers.answer import Answer, title_of, truth_of
+from kakuran.answers.answer import Answer, printed, title_of, truth_of
 from kakuran.answers.estimate import Estimate, warned_of
 from kakuran.answers.groups import (
     AskedOf,
@@ -170,14 +170,17 @@ class Statistic(Answer):
 
     def __str__(self) -> str:
         if self.axes:
-            lines = ["  ".join(cells) for cells in _aligned([self.header, *self.rows()], len(self.axes))]
-            return "\n".join([self.caption, *lines])
+            return printed(self.caption, self.header, self.rows(), len(self.axes))
         if "value" in self.more:
             return "{} ({} … {})".format(*(self.more[name].item() for name in ("value", "value_low", "value_high")))
         naive = Phrase("naive {number}", number=_written(self.naive.item()))
         beside = Phrase("as a model has it") if self.rests_on == "model" else naive
         estimate, low, high = (_written(value.item()) for value in (self.estimates, self.low, self.high))
         return Phrase("{estimate} ({low} … {high}; {beside})", estimate=estimate, low=low, high=high, beside=beside)
+
+    @property
+    def _heading(self) -> str:
+        return self.caption if self.axes else str(self)
 
     def plot(self, translate: Translate = str) -> Figure:
         """The estimates of all groups with their intervals, beside the naive ones."""
@@ -196,15 +199,6 @@ def _written(value: float | str) -> str:
     if isinstance(value, str):
         return value
     return "–" if math.isnan(value) else f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-
-
-def _aligned(rows: Sequence[Sequence[str]], labels: int) -> Iterator[list[str]]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield [
-            cell.ljust(width) if place < labels else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
 
 
 def statistic(

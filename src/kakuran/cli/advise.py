@@ -24,6 +24,7 @@ from kakuran.cli.options import (
     to_tell,
     typed,
 )
+from kakuran.errors import without_secrets
 from kakuran.words import Phrase
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def advise(
         advice = compare(declared, k=k, n=n, data=source, progress=at, **wishes)
     results.answer(advice.to_dict(), lambda: _show(advice, results.words))
     if schema is not None and not results.json:
-        given = shlex.join([in_words(data or "DATA"), *csv.typed(sql), "-s", in_words(str(schema)), "--k", f"{k:g}"])
+        address = without_secrets(in_words(data or "DATA"), data or "")
+        given = shlex.join([address, *csv.typed(sql), "-s", in_words(str(schema)), "--k", f"{k:g}"])
         made = advice.perturbation.command.replace("perturb", f"perturb {given}", 1) + " -o release.parquet"
         if advice.best.method == "microaggregate":
             grouped = f"{advice.best.command} {given} -o groups.parquet"
@@ -86,8 +88,9 @@ def advise(
             say(Phrase("or, to hide the values themselves: {command}", command=made))
         else:
             say(Phrase("to make the release: {command}", command=made))
-    results.draw(lambda words: advice.plot(words.of))
-    results.tell(lambda: advice_report(advice, typed(), lang=results.lang), public=not advice.from_data)
+    public = not advice.from_data
+    results.draw(lambda words: advice.plot(words.of), public=public)
+    results.tell(lambda: advice_report(advice, typed(), lang=results.lang), public=public)
 
 
 def _show(advice: Advice, words: Words) -> None:

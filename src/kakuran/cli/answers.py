@@ -122,7 +122,7 @@ def crosstab(
     results: AnswerResults,
 ) -> None:
     """Estimate the true counts over one or more columns, with intervals, beside the uncorrected ones."""
-    from kakuran.release import check_table, write_table
+    from kakuran.release import check_table, write_answer
     from kakuran.writing import check_apart
 
     results.check()
@@ -136,7 +136,7 @@ def crosstab(
         )
     _give(estimate, where, release, results)
     if output is not None:
-        write_table(output, estimate.to_arrow())
+        write_answer(output, estimate.to_arrow())
         say(Phrase("wrote {file}", file=output))
 
 

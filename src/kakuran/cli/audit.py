@@ -55,7 +55,7 @@ def audit(
     with progress("attacking", 2 * released.n) as advance:
         outcome = run_audit(truth, released, progress=advance)
     results.answer(outcome.to_dict(), lambda: _show_audit(outcome))
-    results.draw(lambda words: outcome.plot(words.of))
+    results.draw(lambda words: outcome.plot(words.of), public=False)
     results.tell_release(release, lambda: source, outcome)
     if outcome.passed:
         say(Phrase("no attack linked anybody with probability above 1/{k:g}", k=outcome.k), "passed")
@@ -198,7 +198,7 @@ def loss(
 
         return loss_report(columns, figure(results.words), typed(), lang=results.lang)
 
-    results.draw(figure)
+    results.draw(figure, public=False)
     results.tell(page, public=False)
 
 

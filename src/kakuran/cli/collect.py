@@ -215,9 +215,8 @@ def invite(
         from kakuran.collect import invite as make_links
         from kakuran.writing import whole_or_nothing
 
-        with whole_or_nothing(output) as folder:
+        with whole_or_nothing(output, is_private=True) as folder:
             file = folder / output.name
-            file.touch(0o600)
             make_links(store, count, address, lambda links: file.write_text("\n".join([*links, ""]), encoding="utf-8"))
     say(f"{count:,} links in {output}; they are kept nowhere else")
     answer_done(json, links=count, file=output)

@@ -221,7 +221,9 @@ def say(message: str, kind: Tone | None = None, **values: Any) -> None:
         template = message if is_english() else speaking().translated.get(message, message)
         message = template.format(**values)
     label = Text() if kind is None else Text.assemble((f"{said(_TONES[kind])}:", f"bold {_COLOURS[kind]}"), " ")
-    Console(stderr=True, soft_wrap=True, highlight=False).print(label.append(shown(said(message))))
+    text = said(message)
+    text = shown(errors.without_secrets(text) if ":/" in text else text)  # most sentences have no address in them
+    Console(stderr=True, soft_wrap=True, highlight=False).print(label.append(text))
 
 
 def complain(error: errors.KakuranError) -> None:

@@ -57,7 +57,7 @@ def show(ledger: LedgerName, results: Annotated[Results, "plot", "lang", "force"
     results.check()
     account = Ledger(ledger).account()
     results.answer(described(account), lambda: _show(account))
-    results.draw(lambda words: _picture(account, words))
+    results.draw(lambda words: _picture(account, words), public=False)
     for entry in account.entries:
         if entry.state == "begun":
             say(f"{entry.number} ({entry.spending.release}) is not known to be finished; it counts", "note")

@@ -32,7 +32,7 @@ from kakuran.cli.console import (
     shown,
     speak,
 )
-from kakuran.errors import DataError
+from kakuran.errors import DataError, without_secrets
 from kakuran.words import Phrase
 
 if TYPE_CHECKING:
@@ -241,6 +241,24 @@ def say_drafted(schema: Schema) -> None:
         say(Phrase("drafted from the data, and to be confirmed before a release: {columns}", columns=columns), "note")
 
 
+def say_formulas(schema: Schema) -> None:
+    """Warn of values and names that a spreadsheet would run: a release has them as they are."""
+    from kakuran.parsing import would_run
+    from kakuran.schema import Categorical
+
+    for column in schema.released:
+        values = column.values if isinstance(column, Categorical) else ()
+        found = next((text for text in (column.name, *values) if isinstance(text, str) and would_run(text)), None)
+        if found is not None:
+            running = Phrase(
+                "column {column!r}: a spreadsheet would run {found!r} as a formula when it opens the release as .csv; "
+                "call it something else, or release .xlsx or .parquet, where it is text",
+                column=column.name,
+                found=found,
+            )
+            say(running, "warning")
+
+
 def check_fits(source: Source, schema: Schema) -> int:
     """How many records a table has, all of which fit its schema; else all that is wrong is said, column by column."""
     from kakuran.engine import check_values
@@ -330,13 +348,13 @@ class Results:
         else:
             show()
 
-    def draw(self, figure: Callable[[Words], Figure]) -> None:
-        """Write the picture, if one is wanted, and say where it is."""
+    def draw(self, figure: Callable[[Words], Figure], *, public: bool = True) -> None:
+        """Write the picture, if one is wanted, and say where it is; what no release shows is for its owner alone."""
         from kakuran.writing import whole_or_nothing
 
         if self.plot is not None:
             drawn = figure(self.words)
-            with whole_or_nothing(self.plot) as folder:
+            with whole_or_nothing(self.plot, is_private=not public) as folder:
                 drawn.savefig(folder / self.plot.name, dpi=144)
             say(Phrase("drew {file}", file=self.plot))
 
@@ -345,7 +363,7 @@ class Results:
         from kakuran.writing import write_text
 
         if self.report is not None:
-            write_text(self.report, page())
+            write_text(self.report, page(), is_private=not public)
             if public:
                 say(Phrase("wrote {file}", file=self.report))
             else:
@@ -415,8 +433,8 @@ def weighing(weights: str | None) -> str | Literal[False] | None:
 
 
 def typed() -> str:
-    """The command as it was typed."""
-    return shlex.join(["kakuran", *sys.argv[1:]])
+    """The command as it was typed, but for passwords and keys."""
+    return shlex.join(["kakuran", *(without_secrets(word, word) for word in sys.argv[1:])])
 
 
 SchemaFile: TypeAlias = Annotated[Path, typer.Option("--schema", "-s", help="Schema file (TOML).", callback=to_read)]

@@ -308,7 +308,7 @@ def _say_what_to_ask(output: Path, plan: Plan) -> None:
         return
     always = set.intersection(*(set(tell.columns) for tell in plan.tells))
     first = sorted(plan.tells[0].columns, key=lambda name: name not in always)  # what it is about, if anything
-    asked = [str(output), *first[:2]]
+    asked = [in_words(str(output)), *first[:2]]
     ends_options = ["--"] if any(word.startswith("-") for word in asked) else []
     say(
         Phrase(

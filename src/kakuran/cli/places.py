@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kakuran.cli.console import AT_THE_END, CALLED, STANDARD
-from kakuran.errors import ReleaseError, SchemaError
+from kakuran.errors import ReleaseError, SchemaError, without_secrets
 from kakuran.words import Phrase
 from kakuran.writing import held_folder
 
@@ -44,7 +44,8 @@ class _Copies:
         folder = self.rooms.enter_context(held_folder(Path(tempfile.gettempdir()), "kakuran"))
         is_standard = address == STANDARD
         local = f"{folder}/{name}" if is_standard else f"{folder}/"
-        CALLED[local] = STANDARD if is_standard else f"{address.partition('?')[0].rpartition('/')[0]}/"
+        shown = without_secrets(address, address).partition("?")[0]
+        CALLED[local] = STANDARD if is_standard else f"{shown.rpartition('/')[0]}/"
         return Path(folder, name)
 
     def check_apart(self) -> None:
@@ -163,6 +164,5 @@ def _saying(address: str, problem: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, NotImplementedError) as error:  # arrow's own are among them
-        raise ReleaseError(
-            Phrase("{address}: {problem}: {error}", address=address, problem=problem, error=str(error))
-        ) from error
+        shown, why = (without_secrets(text, address) for text in (address, str(error)))
+        raise ReleaseError(Phrase("{address}: {problem}: {error}", address=shown, problem=problem, error=why)) from None

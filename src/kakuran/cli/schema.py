@@ -20,6 +20,7 @@ from kakuran.cli.options import (
     check_fits,
     grouped,
     say_drafted,
+    say_formulas,
     say_wide_ends,
     to_write,
 )
@@ -47,6 +48,7 @@ def infer(
     """Propose a schema, to be edited until all it says is public."""
     from kakuran.design import propose_bands, with_round_bounds
     from kakuran.schema import Numeric, Schema
+    from kakuran.writing import write_text
 
     check_new(output, force=force)
     source = csv.open(data, sql)
@@ -59,7 +61,8 @@ def infer(
 
     with progress("reading", source.rows) as advance:
         schema = Schema.infer(source, progress=read)
-    schema.save(output)
+    write_text(output, schema.to_toml(), is_private=True)  # it lists values of people until somebody has edited it
+    say_formulas(schema)
     facts = {"columns": len(schema), "perturbed": len(schema.perturbed)}
     say(Phrase("wrote {file}: {columns} columns, of which {perturbed} will be perturbed", file=output, **facts))
     if schema.drafted:
@@ -106,6 +109,7 @@ def check(data: Data, schema: SchemaFile, sql: Sql = None, json: Json = False, *
     declared = Schema.load(schema)
     say_drafted(declared)
     say_wide_ends(declared)
+    say_formulas(declared)
     records = check_fits(csv.open(data, sql), declared)
     say(Phrase("{schema} fits {records}", schema=schema, records=so_many_records(records)))
     answer_done(json, schema=schema, records=records)

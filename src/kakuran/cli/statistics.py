@@ -78,7 +78,7 @@ def estimate(
     results: AnswerResults,
 ) -> None:
     """Estimate a statistic of the true records, with intervals, beside the uncorrected one."""
-    from kakuran.release import check_table, write_table
+    from kakuran.release import check_table, write_answer
     from kakuran.report import statistic_answer
     from kakuran.writing import check_apart
 
@@ -100,7 +100,7 @@ def estimate(
     results.tell_answer(release, lambda words: statistic_answer(found, where, words))
     results.answer(found.to_dict(), lambda: _show(found, ratios=ratios))
     if output is not None:
-        write_table(output, found.to_arrow())
+        write_answer(output, found.to_arrow())
         say(Phrase("wrote {file}", file=output))
 
 

@@ -269,7 +269,7 @@ def _fit(addresses: Sequence[str], options: FitOptions, seat: SeatOptions, csv: 
     fit.save(output, force=results.force)
     say(f"wrote {output}: for us alone")
     results.tell(lambda: fit.report(results.lang), public=False)
-    results.draw(lambda words: fit.plot(words.of))
+    results.draw(lambda words: fit.plot(words.of), public=False)
     results.answer(fit.to_dict(), lambda: _show_fit(fit, plan))
 
 
@@ -343,7 +343,7 @@ def predict(
         answer_done(json, receiver=receiver)
         return
     rows = predictions.with_ids(table, ids, plan.target)
-    write_table(output, rows)
+    write_table(output, rows, is_private=True)
     say(f"wrote {output}: {rows.num_rows:,} predicted")
     answer_done(json, receiver=receiver, predictions=output, records=rows.num_rows)
 

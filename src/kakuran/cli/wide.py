@@ -299,7 +299,7 @@ def factorise(
         named = {words(f"way_{name}"): loss for name, loss in released.losses.items()}
         return loss_chart(words("cell_loss_at", k=k), named, words("cell_loss_caption"), words(f"way_{way}"))
 
-    results.draw(figure)
+    results.draw(figure, public=False)
     spent: Any = {"n": matrix.shape[0], "k": k, "shuffled": not keep_order}
     if dry_run and ledger is not None:
         say_what_would_be_spent(ledger, Spending(output.name, "matrix", **spent))

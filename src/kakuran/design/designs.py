@@ -446,9 +446,12 @@ def _candidates(
     if not mechanisms and len({*sizes.values()}) > 1:
         whole.append(("all", None, _log_shares(sizes)))
     together: list[tuple[Literal["all"] | int, ColumnSets | None, Mapping[str, float] | None]] = []
-    for size in range(1 if about is None else 2, min(MOST_TOGETHER, len(schema.perturbed)) + 1):
+    fixed = 0 if about is None else 1
+    for size in range(1 + fixed, min(MOST_TOGETHER, len(schema.perturbed)) + 1):
+        if math.comb(len(schema.perturbed) - fixed, size - fixed) > MANY_SETS:
+            break
         sets = column_sets(schema, size, about)
-        if sets is not None and len(sets) <= MANY_SETS and _are_small(schema, sets):
+        if sets is not None and _are_small(schema, sets):
             together.append((size, sets, None))
     return [*together, *whole]
 

@@ -27,7 +27,7 @@ from kakuran.design.central import DELTA
 from kakuran.errors import CalibrationError, ReleaseError
 from kakuran.parsing import naming
 from kakuran.words import Phrase
-from kakuran.writing import check_free, write_text
+from kakuran.writing import check_free, whole_or_nothing, write_text
 
 FORMAT = 1
 """Raised whenever an older kakuran could count a newer ledger wrongly."""
@@ -87,14 +87,14 @@ class Ledger:
         """
         account, ledger = Account(people, k, epsilon, delta), cls(path)
         check_free(ledger.path, force=False)
-        write_text(ledger.path, _sealed(account))
+        write_text(ledger.path, _sealed(account), is_private=True)
         ledger._sync_folder()
         return ledger
 
     def account(self) -> Account:
         """What it says now."""
         try:
-            text = self.path.read_text(encoding="utf-8")
+            text, names = self.path.read_text(encoding="utf-8"), self.path.stat().st_nlink
         except FileNotFoundError:
             raise ReleaseError(
                 Phrase("{path}: no such ledger; make one with `kakuran ledger init`", path=self.path)
@@ -103,6 +103,15 @@ class Ledger:
             raise ReleaseError(
                 Phrase("{path}: not a ledger that can be read: {error}", path=self.path, error=str(error))
             ) from error
+        if names > 1:  # an entry replaces the file under one of them: two ledgers, each of which knows half
+            raise ReleaseError(
+                Phrase(
+                    "{path}: is one of {names} names of the same file (hard links), so that an entry under one would "
+                    "be missing under the others. Keep one, and link to it with `ln -s`",
+                    path=self.path,
+                    names=names,
+                )
+            )
         return _unsealed(text, self.path)
 
     def entry(self, spending: Spending) -> Entering:
@@ -171,21 +180,19 @@ class Ledger:
 
     def _replace(self, account: Account) -> None:
         """Durably: the text is on disk before it takes its place, and its place before this returns."""
-        beside = self._place.with_name(f".{self._place.name}.new")
+        place = self._place
         try:
-            with beside.open("w", encoding="utf-8") as file:
-                file.write(_sealed(account))
-                file.flush()
-                os.fsync(file.fileno())
-            shutil.copymode(self._place, beside)
-            beside.replace(self._place)
+            with whole_or_nothing(place) as folder:
+                (folder / place.name).write_text(_sealed(account), encoding="utf-8")
+                shutil.copymode(place, folder / place.name)
             self._sync_folder()
-        except OSError as error:
+        except (OSError, ReleaseError) as error:
+            why = error.__cause__ if isinstance(error, ReleaseError) else error
             raise ReleaseError(
                 Phrase(
                     "{path}: could not be written ({why}), so nothing is released",
                     path=self.path,
-                    why=error.strerror or str(error),
+                    why=getattr(why, "strerror", None) or str(error),
                 )
             ) from error
 

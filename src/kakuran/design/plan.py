@@ -416,6 +416,8 @@ class Plan:
 
 _OF_PEOPLE = ("person", "rows_a_person")
 _UNFIT = Phrase("a plan needs one mechanism for each perturbed column, made for its number of values")
+_SMALLEST_COIN = 2.0**-64
+"""Coins are whole numbers out of 2⁶⁴; the inverse of less is more than numbers hold."""
 TELLING = "told"
 """The column of a release that says which columns a record tells."""
 
@@ -437,7 +439,12 @@ def _tell_of(schema: Schema, fields: Mapping[str, Any]) -> Tell:
         raise CalibrationError(
             Phrase("a tell speaks of {name!r}, no column", name=sorted(set(fields["columns"]) - set(attributes))[0])
         )
-    return Tell(Together.of(attributes, fields), fields["share"])
+    told = Together.of(attributes, fields)
+    if 0 < told.retention < _SMALLEST_COIN:
+        raise CalibrationError(
+            Phrase("a tell has a retention of {retention!r}, which no coin ever shows", retention=told.retention)
+        )
+    return Tell(told, fields["share"])
 
 
 @dataclass(frozen=True)

@@ -241,6 +241,8 @@ class _Evidence:
     parts: tuple[HeldOut, ...]
     times: int
     """How often each record is counted."""
+    records: float
+    """How many there are, if that is known."""
 
     def about(self, axes: Sequence[int]) -> list[tuple[Operator, Array, Array]]:
         """Of the tells that hold some columns: how they were perturbed, counts without each part and all, the parts."""
@@ -291,7 +293,7 @@ class _Evidence:
 
         told = [replace(one, counts=counts) for one, counts in zip(self.told, laid(everything), strict=True)]
         parts = tuple(HeldOut(laid(everything - held), laid(held)) for held in drawn)
-        return _Evidence(tuple(told), parts, self.times)
+        return _Evidence(tuple(told), parts, self.times, self.records)
 
 
 def _drawn_anew(counts: Array, total: int, dice: np.random.Generator) -> Array:
@@ -335,7 +337,9 @@ def _predicts(tables: Array, told: Sequence[tuple[Operator, Array, Array]]) -> f
     return score
 
 
-def joint_model(sizes: Sequence[int], told: Sequence[ToldCounts], times: int = 1) -> JointModel:
+def joint_model(
+    sizes: Sequence[int], told: Sequence[ToldCounts], times: int = 1, records: float = math.inf
+) -> JointModel:
     """The joint distribution of all columns; a function of the counts alone.
 
     An average of latent classes, fewer and more, and of a tree of pairs, by how well they predict held-out counts.
@@ -348,10 +352,13 @@ def joint_model(sizes: Sequence[int], told: Sequence[ToldCounts], times: int = 1
         The perturbed counts of every tell.
     times : int
         In how many of them each record is counted, column by column.
+    records : float
+        How many there are: few pay for few latent classes.
     """
     _check(sizes, told)
     dice = dice_of(told).generator()
-    return _fitted(tuple(sizes), _Evidence(tuple(told), tuple(parts_held_out(told, dice)), times), dice)
+    evidence = _Evidence(tuple(told), tuple(parts_held_out(told, dice)), times, records)
+    return _fitted(tuple(sizes), evidence, dice)
 
 
 def _fitted(sizes: tuple[int, ...], evidence: _Evidence, dice: np.random.Generator) -> JointModel:
@@ -385,7 +392,7 @@ class _Kind:
 
 def _kinds(sizes: Sequence[int], evidence: _Evidence, dice: np.random.Generator) -> Iterator[_Kind]:
     """Latent classes, more and more of them."""
-    for classes, joints in more_and_more_classes(sizes, evidence.told, evidence.parts, dice):
+    for classes, joints in more_and_more_classes(sizes, evidence.told, evidence.parts, dice, evidence.records):
         name = Phrase("{classes} latent classes", classes=classes) if classes > 1 else Phrase("independent columns")
         yield _Kind(name, joints)
 

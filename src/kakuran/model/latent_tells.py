@@ -26,6 +26,8 @@ from kakuran.typing import Array, Indices
 CLASSES = (1, 2, 4, 8, 16, 32, 64)
 ENOUGH = 16
 """Fewer classes are always tried: averaged, they help even where none of them predicts best."""
+PARAMETERS_PER_RECORD = 2.0
+"""Classes that would have more are not tried: 64 for 300 records of 40 columns took minutes and predicted worse."""
 LUCK = 5.0
 """How much better a model that is chosen by held-out counts predicts them by luck: about 1 for each part."""
 PARTS = 5
@@ -39,6 +41,8 @@ _MOST_STEPS = 300
 _LEAST_STEPS = 60
 _MOST_WORK = 200_000_000
 """Steps of one climb, each as many as there are cells × classes."""
+_WORK_PER_RECORD = 100_000
+"""The same for few records, whose cells are mostly empty."""
 _WORK_AT_ONCE = 1 << 18
 """Cells × classes up to which all parts climb at once: calls of numpy would take longer than what they compute."""
 _PATIENCE = 40
@@ -374,7 +378,7 @@ def dice_of(told: Sequence[ToldCounts]) -> Randomness:
 
 
 def climb(
-    tells: ToldLayout, parts: Sequence[HeldOut], starts: Sequence[ClassPoint], averages: Array
+    tells: ToldLayout, parts: Sequence[HeldOut], starts: Sequence[ClassPoint], averages: Array, most_work: float
 ) -> tuple[ClassPoint, float]:
     """Climb without each part until the parts have long been predicted worse; where that was best, and how well.
 
@@ -388,7 +392,7 @@ def climb(
     counts, judging = ([_stacked(side[group]) for group in groups] for side in (kept, held))
     points, furthest, judged = [ClassPoint.together(starts[group]) for group in groups], 2.0, 0
     best, score = points, -math.inf
-    for step in range(0, min(_MOST_STEPS, max(_LEAST_STEPS, _MOST_WORK // work)), 2):
+    for step in range(0, min(_MOST_STEPS, max(_LEAST_STEPS, int(most_work // work))), 2):
         further, found = [], 0.0
         for group, point, seen, unseen in zip(groups, points, counts, judging, strict=True):
             once, expected = tells.step(point, seen, averages[:, group])
@@ -408,17 +412,23 @@ def _stacked(parts: Sequence[Sequence[Array]]) -> list[Array]:
 
 
 def more_and_more_classes(
-    sizes: Sequence[int], told: Sequence[ToldCounts], parts: Sequence[HeldOut], dice: np.random.Generator
+    sizes: Sequence[int],
+    told: Sequence[ToldCounts],
+    parts: Sequence[HeldOut],
+    dice: np.random.Generator,
+    records: float,
 ) -> Iterator[tuple[int, list[ClassMixture]]]:
-    """One class, two, four … until many predict what was held out worse than fewer.
+    """One class, two, four … until many predict what was held out worse than fewer, or records are too few for more.
 
     Of each number, the mixtures without each part of the records and, last, with all of them.
     """
     tells = ToldLayout(sizes, told)
     averages, best = np.repeat(tells.flat[:, None], len(parts), axis=1), -math.inf
     for classes in CLASSES:
+        if classes > 1 and classes * (sum(sizes) - len(sizes)) > PARAMETERS_PER_RECORD * records:
+            break
         starts = [tells.start(classes, dice) for _ in parts]
-        point, score = climb(tells, parts, starts, averages)
+        point, score = climb(tells, parts, starts, averages, min(_MOST_WORK, _WORK_PER_RECORD * records))
         if classes > ENOUGH and score < best - LUCK:
             break
         best = max(best, score)

@@ -324,10 +324,11 @@ def on_simplex(table: Array, total: float) -> Array:
     """The nearest non-negative table with this total (Held et al. 1974): subtract one threshold, cut at zero."""
     if total == 0:
         return np.zeros_like(table)
-    ordered = np.sort(table, axis=None)[::-1]
+    below = table - table.max()  # where little is left of the truth, cells are so large that the total would be lost
+    ordered = np.sort(below, axis=None)[::-1]
     thresholds = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
     last = np.flatnonzero(ordered > thresholds)[-1]
-    return np.maximum(table - thresholds[last], 0.0)
+    return np.maximum(below - thresholds[last], 0.0)
 
 
 HeldOutSplit: TypeAlias = tuple[Array, Array]

@@ -6,9 +6,11 @@ from .files import (
     check_table as check_table,
     check_target as check_target,
     manifest_path as manifest_path,
+    neutral as neutral,
     read_manifest as read_manifest,
     released_source as released_source,
     targets as targets,
+    write_answer as write_answer,
     write_records as write_records,
     write_table as write_table,
 )

@@ -6,6 +6,7 @@ written once and whole, or not at all.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import warnings
@@ -23,6 +24,7 @@ import pyarrow.parquet as pq
 
 from kakuran.design import DELTA, MOST_PEOPLE, Plan
 from kakuran.errors import KakuranError, NotForPublicationWarning, ReleaseError
+from kakuran.parsing import would_run
 from kakuran.perturbation import ROWS_A_GROUP, Kernel
 from kakuran.schema import (
     ABOUT,
@@ -277,13 +279,37 @@ def _about(path: Path, plan: Plan) -> Iterator[str]:
         yield say("inside_release_ask", file=path.name, manifest=manifest_path(path).name, column=column)
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write a plain table, whole or not at all."""
-    with whole_or_nothing(path) as folder:
+def write_table(path: Path, table: pa.Table, *, is_private: bool = False) -> None:
+    """Write a plain table, whole or not at all; a private one is for its owner alone."""
+    with whole_or_nothing(path, is_private=is_private) as folder:
         if path.suffix in PARQUET:
             pq.write_table(table.combine_chunks(), folder / path.name)  # whose pages chunks of an original would shape
         else:
             _write_plain(folder / path.name, table.schema, table.to_batches())
+
+
+def write_answer(path: Path, table: pa.Table) -> None:
+    """Write a table of answers; as CSV, which spreadsheets open, with nothing in it that they would run."""
+    write_table(path, neutral(table) if path.suffix in CSV else table)
+
+
+def neutral(table: pa.Table) -> pa.Table:
+    """A table with a quote before every text and name that a spreadsheet would run."""
+    names = [_neutral(name) for name in table.column_names]
+    return pa.table([_neutral_texts(column) for column in table.columns], names)
+
+
+def _neutral_texts(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return column
+    whole = column.combine_chunks()
+    encoded = whole if pa.types.is_dictionary(column.type) else whole.dictionary_encode()
+    return pa.array(map(_neutral, encoded.dictionary.to_pylist()), kind).take(encoded.indices)
+
+
+def _neutral(text: str) -> str:
+    return f"'{text}" if would_run(text) else text
 
 
 def write_records(
@@ -300,6 +326,11 @@ def write_records(
     place, told = page
     with whole_or_nothing(path, place) as folder:
         (folder / place.name).write_text(told, encoding="utf-8")
+        if path.suffix in CSV:
+            tables = (neutral(pa.Table.from_batches([batch])) for batch in batches)
+            plain = itertools.chain.from_iterable(table.to_batches() for table in tables)
+            _write_plain(folder / path.name, neutral(schema.empty_table()).schema, plain)
+            return
         if path.suffix not in PARQUET:
             _write_plain(folder / path.name, schema, batches)
             return

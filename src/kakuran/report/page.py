@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.charts import COLOUR_OF, Labelled, Series, as_svg, bar_chart, heatmaps_to_compare
+from kakuran.errors import without_secrets
 from kakuran.typing import Array
 from kakuran.words import Words
 
@@ -62,7 +63,7 @@ def page(
     rest = [
         *parts,
         section(say("limits"), points(limits)) if limits else "",
-        "" if command is None else section(say("command"), code(command)),
+        "" if command is None else section(say("command"), code(without_secrets(command))),
     ]
     body = _with_contents(_joined(rest), say) if opening else _joined(rest)
     return (

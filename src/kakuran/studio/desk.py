@@ -43,7 +43,7 @@ from kakuran.errors import (
     ScatteredNumbersWarning,
     SchemaError,
 )
-from kakuran.release import Release, perturb, perturb_file, read_release, targets
+from kakuran.release import Release, neutral, perturb, perturb_file, read_release, targets
 from kakuran.report import pair_section, release_report, table as html_table
 from kakuran.schema import (
     DELIMITED,
@@ -215,6 +215,8 @@ class Desk:
     def open(self, named: str, sql: str | None = None, **told: str) -> None:
         """Open a table and draft its schema; what is not told of a CSV file is found."""
         named = named.strip()
+        if self._opened is not None and named == self._opened.opening.address:
+            named = self._opened.opening.named  # the page does not know the password
         path = Path(named).expanduser()
         if path.exists():
             named = str(path.resolve())
@@ -329,7 +331,7 @@ class Desk:
         return {
             "folder": str(self.folder),
             "opened": {
-                "named": opened.opening.named,
+                "named": opened.opening.address,
                 "sql": opened.opening.sql,
                 "told": {**opened.opening.told, **_found(opened.source)},
                 "rows": opened.rows,
@@ -361,7 +363,7 @@ class Desk:
 
     def _suggested(self) -> Path:
         """Where nothing is yet: a file of the kind that was opened, if that can be written."""
-        path = Path(self.opened.opening.named)
+        path = self.opened.opening.path
         kind = ".csv" if path.suffix in DELIMITED else path.suffix if path.suffix in WRITERS else ".parquet"
         place, name = path.parent if path.exists() else self.folder, f"{path.stem or 'table'}-release"
         there = [file.name for file in place.iterdir() if file.name.startswith(name)]
@@ -388,7 +390,7 @@ class Desk:
 
     def start_ledger(self) -> None:
         """Begin to keep account beside the table, with the releases made here of which no ledger knows yet."""
-        path, place = Path(self.opened.opening.named), self._suggested().parent
+        path, place = self.opened.opening.path, self._suggested().parent
         least = min([self.draft.k, *(one.k for one, _ in self._released)])
         ledger = Ledger.create(place / f"{path.stem or 'table'}.ledger", path.name or "table", k=least)
         for number, (spending, known) in enumerate(self._released):
@@ -565,12 +567,10 @@ class Desk:
         plan = self._plan() if n == self._fewest() else self._planned(n)
         with self._doing("perturbing", opened.rows) as advance:
             manifest = perturb_file(opened.source, files.release, plan, ledger=ledger, force=force, progress=advance)
-        commands, python = (
-            said(opened.opening, files, draft.k, lang, force=force) for said in (commands_of, python_of)
-        )
+        commands, python = (said(opened.opening, files, draft.k, lang) for said in (commands_of, python_of))
         draft.schema.save(files.schema)
-        write_text(files.commands, commands)
-        write_text(files.python, python)
+        write_text(files.commands, commands, is_private=True)
+        write_text(files.python, python, is_private=True)
         self._made = Made(files, opened.source, commands)
         self._released.append((Spending.of(plan, files.release.name), ledger))
         table, *manifest_file = targets(files.release)
@@ -603,7 +603,8 @@ class Desk:
         with self._doing("reporting", 3 * release.n) as advance:
             write_text(files.public, release_report(release, lang=lang, progress=advance))
             told: Any = {"original": made.source, "audit": made.audit, "command": made.commands}
-            write_text(files.report, release_report(release, lang=lang, progress=advance, **told))
+            page = release_report(release, lang=lang, progress=advance, **told)
+            write_text(files.report, page, is_private=True)
         return [_sized("public", files.public), _sized("internal", files.report)]
 
     def _last_made(self) -> Made:
@@ -768,5 +769,5 @@ def _is_at_end(answer: pa.Table) -> bool:
 def _as_csv(answer: pa.Table) -> str:
     """An answer for other programs: numbers are numbers, whatever the page writes between thousands."""
     content = io.BytesIO()
-    write_csv(answer, content)
+    write_csv(neutral(answer), content)
     return content.getvalue().decode()

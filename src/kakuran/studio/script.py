@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kakuran.errors import without_secrets
+from kakuran.words import Phrase, words_in
+
 
 @dataclass(frozen=True)
 class NamedTable:
@@ -23,21 +26,31 @@ class NamedTable:
         How a CSV file is written, where that was told or found: delimiter, encoding, decimal, thousands.
     """
 
-    named: str
+    named: str = field(repr=False)
     sql: str | None = None
     told: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        """The same as it may be shown and written: without a password."""
+        return without_secrets(self.named, self.named)
+
+    @property
+    def path(self) -> Path:
+        """What other files are called after; of a database, its name without settings."""
+        return Path(self.address.partition("?")[0] if "://" in self.address else self.address)
 
     @property
     def words(self) -> list[str]:
         """For a command."""
         options = {"sql": self.sql, **self.told}
-        return [self.named, *(word for name, value in options.items() if value for word in (f"--{name}", value))]
+        return [self.address, *(word for name, value in options.items() if value for word in (f"--{name}", value))]
 
     @property
     def python(self) -> str:
         """As a call."""
         options = {"sql": self.sql, **self.told}
-        return call("kk.open_source", self.named, **{name: value for name, value in options.items() if value})
+        return call("kk.open_source", self.address, **{name: value for name, value in options.items() if value})
 
 
 @dataclass(frozen=True)
@@ -84,32 +97,47 @@ class Targets:
         return self._beside("again.py")
 
 
-def commands_of(opening: NamedTable, targets: Targets, k: float, lang: str, *, force: bool = False) -> str:
-    """The commands that make the release, its reports and its audit."""
-    release, said = str(targets.release), ["--lang", lang, *(["--force"] if force else [])]
+def commands_of(opening: NamedTable, targets: Targets, k: float, lang: str) -> str:
+    """The commands that make the release, its reports and its audit; the first that fails ends them."""
+    release, said = str(targets.release), ["--lang", lang, "--force"]
     perturb = ["--schema", str(targets.schema), "--k", _written(k), "--output", release]
     perturb += ["--ledger", targets.ledger] if targets.ledger else []
     public, internal = ["--report", str(targets.public), "--public"], ["--report", str(targets.report)]
     lines = [
         ["kakuran", "perturb", *opening.words, *perturb, *public, *said],
-        ["kakuran", "audit", opening.named, release, *opening.words[1:], *internal, *said],
+        ["kakuran", "audit", opening.address, release, *opening.words[1:], *internal, *said],
     ]
-    return "".join(f"{shlex.join(line)}\n" for line in lines)
+    return f"{_notes(opening, lang)}set -e\n" + "".join(f"{shlex.join(line)}\n" for line in lines)
 
 
-def python_of(opening: NamedTable, targets: Targets, k: float, lang: str, *, force: bool = False) -> str:
+def python_of(opening: NamedTable, targets: Targets, k: float, lang: str) -> str:
     """The same in Python."""
     release, public = str(targets.release), str(targets.public)
-    options = ({"ledger": targets.ledger} if targets.ledger else {}) | ({"force": True} if force else {})
+    options = ({"ledger": targets.ledger} if targets.ledger else {}) | {"force": True}
     given = "".join(f", {name}={value!r}" for name, value in options.items())
     return (
-        "from pathlib import Path\n\nimport kakuran as kk\n\n"
+        f"{_notes(opening, lang)}from pathlib import Path\nfrom pprint import pprint\n\nimport kakuran as kk\n\n"
         f"source = {opening.python}\n"
         f"schema = {call('kk.Schema.load', str(targets.schema))}\n"
         f'plan = kk.calibrate(schema, k={_written(k)}, data=source, calibration="worst-case")\n'
         f"kk.perturb_file(source, {release!r}, plan{given})\n\n"
         f"{call('Path', public)}.write_text({call('kk.release_report', release, lang=lang)}, encoding='utf-8')\n"
+        f"pprint(kk.audit(source, {call('kk.read_release', release)}).to_dict())\n"
     )
+
+
+def _notes(opening: NamedTable, lang: str) -> str:
+    """What whoever runs a script should know first."""
+    notes = [
+        Phrase(
+            "Draws a new release in place of the one that was made. Have you passed that on? Then keep both in a ledger"
+        )
+    ]
+    if opening.address != opening.named:
+        notes.append(
+            Phrase("The password is not in here: set PGPASSWORD before you run it, or write it into ~/.pgpass")
+        )
+    return "".join(f"# {words_in(lang).of(note)}\n" for note in notes)
 
 
 def _written(k: float) -> str:

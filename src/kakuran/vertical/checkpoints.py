@@ -44,8 +44,7 @@ class Checkpoints:
             return
         path = self._path(self._folder, stage)
         content = json.dumps({"run": self._run, "tag": tag, "facts": dict(facts)})
-        with whole_or_nothing(path) as scratch:
-            (scratch / path.name).touch(0o600)
+        with whole_or_nothing(path, is_private=True) as scratch:
             np.savez(scratch / path.name, allow_pickle=False, about=np.array(content), **arrays)
 
     def load(self, stage: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
 
 import pyarrow as pa
 
-from kakuran.errors import MissingExtraError, SchemaError
+from kakuran.errors import MissingExtraError, SchemaError, without_secrets
 from kakuran.schema.codes import is_text
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import ARROW, DELIMITED, Part, Source, Wanted, numbered
@@ -200,10 +199,9 @@ class PostgresSource(Source):
     """The result of a query in the server's own dialect."""
 
     def __init__(self, address: str, sql: str) -> None:
-        parts = urlsplit(address)
-        self.described = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
+        scheme, _, place = without_secrets(address, address).partition("?")[0].partition("://")
+        self.described = f"{scheme}://{place.rpartition('@')[2]}"
         self._address = address
-        self._passwords = [parts.password or "", *parse_qs(parts.query).get("password", [])]
         self._query = sql.strip().rstrip(";")
 
     @property
@@ -254,15 +252,12 @@ class PostgresSource(Source):
                 yield connection
         except (duckdb.Error, *IN_A_STREAM) as error:
             raise SchemaError(
-                Phrase("{path}: {error}", path=self.described, error=self._without_passwords(str(error)))
+                Phrase("{path}: {error}", path=self.described, error=self._complaint(str(error)))
             ) from None
 
-    def _without_passwords(self, told: str) -> str:
+    def _complaint(self, told: str) -> str:
         """What the server complains of, or whoever did not reach it."""
-        told = told.replace(self._address, self.described)
-        for password in filter(None, self._passwords):
-            told = told.replace(password, "…").replace(unquote(password), "…")
-        return told.rpartition("ERROR:")[2].strip().splitlines()[0]
+        return without_secrets(told, self._address).rpartition("ERROR:")[2].strip().splitlines()[0]
 
 
 def _asked(query: str) -> str:
