@@ -39,7 +39,10 @@ _FEW_COLUMNS = 3
 
 def bands_for(trial: Trial, k: float) -> list[BandProposal]:
     """Numbers of many values that would come out better in bands."""
-    return propose_bands(Schema(list(trial.schema), about=trial.about, purpose=trial.purpose), n=trial.n, k=k)
+    schema = Schema(list(trial.schema), trial.tell, trial.about, trial.purpose)
+    numbers = [] if trial.is_assumed else [one for one in schema.perturbed if isinstance(one, Numeric)]
+    counts = {one.name: np.bincount(trial.codes[one.name]) for one in numbers}
+    return propose_bands(schema, n=trial.n, k=k, counts=counts)
 
 
 def in_bands(trial: Trial, proposals: Sequence[BandProposal]) -> Trial:
