@@ -24,6 +24,7 @@ from kakuran.answers.groups import (
     Groups,
     Read,
     ReadNumber,
+    doubt_of,
     find,
     is_linear,
     number,
@@ -49,8 +50,6 @@ Scale: TypeAlias = Literal["plain", "log", "atanh"]
 """On which scale chance moves a statistic evenly up and down."""
 UNCLEAR = 0.1
 """A correlation whose standard error is larger takes the joint model's help."""
-DOUBTED = 1 / 3
-"""Which part of what it changes that numbers lie smoothly in bands, and not evenly, is an error to be expected."""
 MOST_GROUP_BANDS = 1_000
 """Bands of all groups together up to which every group is filled by itself."""
 _RARE = 1e-9
@@ -214,21 +213,25 @@ def statistic(
     bounds: tuple[float, float] = (-math.inf, math.inf),
     over: Read | None = None,
     missing: Read | None = None,
-    doubt: Array | float = 0.0,
+    doubt: Array | None = None,
     more: Mapping[str, Array] | None = None,
 ) -> Statistic:
     """The answer that a statistic of the moments of groups is.
 
-    `over` is what a ratio is a ratio to, and `doubt` an error that chance knows nothing of, which widens intervals.
+    `over` is what a ratio is a ratio to, and `doubt` how far it may well lie below and above for another reason than
+    chance: that nobody tells where in bands people lie, where nothing else is said. It widens intervals.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         estimates, errors, naive = read(found.values), found.errors(read), read(found.naive)
         if over is None:
             low, high = _interval(estimates, errors, asking.level, scale)
+            if scale == "log":  # noise adds to what is small by itself: then chance is as even as on no scale
+                low = np.minimum(low, _interval(estimates, errors, asking.level, "plain")[0])
         else:
             low, high = _interval_of_ratio(found, read, over, asking.level)
-        unsure = float(ndtri((1 + asking.level) / 2)) * doubt
-        low, high = estimates - np.hypot(estimates - low, unsure), estimates + np.hypot(high - estimates, unsure)
+        doubt = found.doubt(read) if doubt is None else doubt
+        below, above = float(ndtri((1 + asking.level) / 2)) * doubt
+        low, high = estimates - np.hypot(estimates - low, below), estimates + np.hypot(high - estimates, above)
         gone = None if missing is None else missing(found.values).clip(0.0, 1.0).reshape(groups.shape)
     shown = (np.clip(some, *bounds).reshape(groups.shape) for some in (estimates, low, high))
     clipped, least, most = shown
@@ -236,7 +239,7 @@ def statistic(
         name=name,
         axes=groups.shown,
         estimates=clipped,
-        errors=np.hypot(errors, doubt).reshape(groups.shape),
+        errors=np.hypot(errors, doubt.mean(axis=0)).reshape(groups.shape),
         low=least,
         high=most,
         naive=naive.reshape(groups.shape),
@@ -349,8 +352,8 @@ def _of_number(
 
     how: dict[str, Any] = {"over": there} if scale is None else {"scale": scale}
     if is_by_band:
-        smooth, even = target.powers_in_groups(target.held(weighed(found.values)), powers)
-        how["doubt"] = DOUBTED * np.abs(read_by_band(found.values, smooth) - read_by_band(found.values, even))
+        smooth, heaped = target.powers_in_groups(target.held(weighed(found.values)), powers)
+        how["doubt"] = doubt_of(read(found.values), [read_by_band(found.values, one) for one in heaped])
     gone = missing if target.there else None
     return statistic(name, groups, found, read, asking, bounds=bounds, missing=gone, **how)
 
@@ -539,18 +542,36 @@ def _pearson_by_model(
     """With the help of the joint model, where noise hides how two numbers go together."""
     cells, bases = [one.cells for one in numbers], [one.functions for one in numbers]
     moments = moments_of(told_cells(reader, cells, progress), bases, reader.n, smooth=True)
-    joint = reader.joint([model_cells(reader.plan, one.name) for one in numbers], progress)
-    columns = [number(reader.plan, one.name) for one in numbers]
+    names = [one.name for one in numbers]
+    joint = reader.joint([model_cells(reader.plan, name) for name in names], progress)
+    columns = [number(reader.plan, name) for name in names]
     records = TiltedRecords.of(reader, joint, columns, cells, bases, moments)
-    first, second = (_standardised(records.values[one.name], records.weights) for one in numbers)
+    first, second = (_standardised(records.values[name], records.weights) for name in names)
     estimate = np.array(records.weights @ (first * second))
     pulls = first * second - estimate / 2 * (first**2 + second**2)
-    step, variance = records.left_by(pulls[:, None], reader.held(unclear.about, [one.name for one in numbers]))
-    told, errors = estimate + step.reshape(()), np.sqrt(variance.reshape(()))
+    step, variance = records.left_by(pulls[:, None], reader.held(unclear.about, names))
+    told, errors = (
+        estimate + step.reshape(()),
+        np.sqrt(variance.reshape(()) + _doubt_of_records(reader, records, names)),
+    )
     low, high = (np.clip(end, -1.0, 1.0) for end in _interval(told, errors, unclear.level, "plain"))
     estimate = np.clip(estimate, low, high)
     reason = Phrase("the joint model with its pairs as told: {reason}", reason=joint.model.reason)
     return replace(unclear, estimates=estimate, errors=errors, low=low, high=high, rests_on="model", reason=reason)
+
+
+def _doubt_of_records(reader: Reader, records: TiltedRecords, names: Sequence[str]) -> float:
+    """The variance of the correlation of two columns of records, as nobody tells where in bands people lie."""
+
+    def read(values: Mapping[str, Array]) -> Array:
+        first, second = (_standardised(values[name], records.weights) for name in names)
+        return np.asarray(records.weights @ (first * second))
+
+    doubts = [
+        doubt_of(read(records.values), [read(records.values | {name: one.means[records.codes[name]]}) for one in some])
+        for name, some in ((name, filling.heaped) for name, filling in reader.fillings(names).items())
+    ]
+    return float(np.square([doubt.max() for doubt in doubts]).sum())
 
 
 def _standardised(values: Array, weights: Array) -> Array:
