@@ -198,6 +198,19 @@ class TestWherePeopleMayLieWithinBands:
         slope = numbers[is_nurse].mean() - numbers[~is_nurse].mean()
         assert holds(banded.regress(f"{name} ~ job"), np.array([[numbers[~is_nurse].mean(), slope]]))
 
+    def test_correlations_know_that_numbers_may_go_together_within_bands(self):
+        dice = np.random.default_rng(0)
+        rent, wage = np.exp(dice.multivariate_normal([7, 10], [[0.4, 0.35], [0.35, 0.5]], 10_000)).T
+        edges = {"rent": [0, 1_000, 2_000, 50_000], "wage": [0, 20_000, 50_000, 500_000]}
+        people = pa.table({"rent": np.rint(rent), "wage": np.rint(wage)})
+        plan = kk.calibrate(
+            kk.Schema([kk.Numeric(name, step=1, bands=some) for name, some in edges.items()]), n=10_000, k=2
+        )
+        with pytest.warns(kk.NotForPublicationWarning):
+            found = kk.perturb(people, plan, seed=0).correlation("rent", "wage")
+        assert found.low <= np.corrcoef(rent, wage)[0, 1] <= found.high
+        assert found.low > 0
+
     def test_a_number_in_bands_of_one_value_each_is_as_sure_as_counts_are(self):
         rolls = kk.Numeric("hours", step=1, bands=[*range(1, 101)])
         filling = BandFilling.of(rolls, np.bincount(PEOPLE["hours"].astype(int), minlength=100)[1:] / 5_000)

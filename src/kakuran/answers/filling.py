@@ -20,9 +20,9 @@ MOST_BANDS = 64
 """In more bands than this, where in a band numbers lie is next to nothing of a statistic."""
 HEAPED, ALL_HEAPED = 1 / 3, 0.6
 """Which part of the people of a band may well lie at one place in it, all bands alike: what that changes is a standard
-error. At 90 %, intervals reach 55 % of the way to where everybody would; the proposed bands of real columns go up to
-35 % (benchmarks, part bands). A band that holds more than a third of all people has fewer beside it that say where in
-it they lie: its part is its share, up to 0.6, at which intervals of 90 % reach all of the way."""
+error. Intervals of 90 % then reach 55 % of the way to where everybody would, and hold for columns that heap at round
+numbers (benchmarks, part bands). A band that holds more than a third of all people has fewer beside it that say where
+in it they lie: its part is its share, up to 0.6, at which intervals of 90 % reach all of the way."""
 _NOBODY = 1e-6
 _LITTLE = 1e-4
 _SLOW = 1e-6
@@ -72,6 +72,13 @@ class BandFilling:
         """Of the numbers in each band."""
         middles = (self.borders[:-1] + self.borders[1:]) / 2
         return np.bincount(self.codes, self.likely * middles) / np.bincount(self.codes, self.likely)
+
+    @cached_property
+    def between(self) -> float:
+        """Which part of the variance lies between bands: what goes with numbers within them nobody tells."""
+        middles = (self.borders[:-1] + self.borders[1:]) / 2
+        parts, mean = self.likely / self.likely.sum(), self.likely @ middles / self.likely.sum()
+        return float(parts @ (self.means[self.codes] - mean) ** 2 / (parts @ (middles - mean) ** 2))
 
     @cached_property
     def heaped(self) -> tuple[BandFilling, ...]:

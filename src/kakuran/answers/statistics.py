@@ -18,6 +18,7 @@ from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer, title_of, truth_of
 from kakuran.answers.estimate import Estimate, warned_of
+from kakuran.answers.filling import BandFilling
 from kakuran.answers.groups import (
     AskedOf,
     Found,
@@ -523,9 +524,12 @@ def _pearson(reader: Reader, names: tuple[str, str], asking: AskedOf, progress: 
         return (ab - a * b) / np.sqrt((some[:, 2, 0] - a**2) * (some[:, 0, 2] - b**2))
 
     name = Phrase("correlation of {first} and {second}", first=names[0], second=names[1])
-    answer = statistic(name, groups, found, read, asking, scale="atanh", bounds=(-1.0, 1.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        doubt = np.hypot(found.doubt(read), _lost_within(read(found.values), reader.fillings(names)))
+        chance = found.errors(read)
+    answer = statistic(name, groups, found, read, asking, scale="atanh", bounds=(-1.0, 1.0), doubt=doubt)
     is_plain = not groups.cells and not weights and not one.there and not other.there
-    if is_plain and found.rests_on == "counts" and not answer.errors <= UNCLEAR:
+    if is_plain and found.rests_on == "counts" and not chance <= UNCLEAR:
         return _pearson_by_model(reader, (one, other), answer, progress)
     hidden = np.isnan(answer.estimates)  # noise leaves no variance to divide by
     return replace(
@@ -534,6 +538,15 @@ def _pearson(reader: Reader, names: tuple[str, str], asking: AskedOf, progress: 
         low=np.where(hidden, -1.0, answer.low),
         high=np.where(hidden, 1.0, answer.high),
     )
+
+
+def _lost_within(correlations: Array, fillings: Mapping[str, BandFilling]) -> Array:
+    """How far correlations may well lie below and above, as what goes with a number within its bands is not told.
+
+    If it goes with it there as between bands, each number in bands takes the part of its variance between them off.
+    """
+    lost = 1 / math.prod(filling.between for filling in fillings.values()) - 1
+    return np.nan_to_num(lost * np.stack([np.maximum(-correlations, 0.0), np.maximum(correlations, 0.0)]))
 
 
 def _pearson_by_model(
@@ -550,18 +563,18 @@ def _pearson_by_model(
     estimate = np.array(records.weights @ (first * second))
     pulls = first * second - estimate / 2 * (first**2 + second**2)
     step, variance = records.left_by(pulls[:, None], reader.held(unclear.about, names))
-    told, errors = (
-        estimate + step.reshape(()),
-        np.sqrt(variance.reshape(()) + _doubt_of_records(reader, records, names)),
-    )
-    low, high = (np.clip(end, -1.0, 1.0) for end in _interval(told, errors, unclear.level, "plain"))
+    told, errors = estimate + step.reshape(()), np.sqrt(variance.reshape(()))
+    doubt = _doubt_of_records(reader, records, names)
+    below, above = (_interval(told, np.hypot(errors, some), unclear.level, "plain") for some in doubt)
+    low, high = (np.clip(end, -1.0, 1.0) for end in (below[0], above[1]))
+    errors = np.hypot(errors, doubt.mean(axis=0))
     estimate = np.clip(estimate, low, high)
     reason = Phrase("the joint model with its pairs as told: {reason}", reason=joint.model.reason)
     return replace(unclear, estimates=estimate, errors=errors, low=low, high=high, rests_on="model", reason=reason)
 
 
-def _doubt_of_records(reader: Reader, records: TiltedRecords, names: Sequence[str]) -> float:
-    """The variance of the correlation of two columns of records, as nobody tells where in bands people lie."""
+def _doubt_of_records(reader: Reader, records: TiltedRecords, names: Sequence[str]) -> Array:
+    """How far a correlation of records may well lie below and above, as nobody tells where in bands people lie."""
 
     def read(values: Mapping[str, Array]) -> Array:
         first, second = (_standardised(values[name], records.weights) for name in names)
@@ -571,7 +584,8 @@ def _doubt_of_records(reader: Reader, records: TiltedRecords, names: Sequence[st
         doubt_of(read(records.values), [read(records.values | {name: one.means[records.codes[name]]}) for one in some])
         for name, some in ((name, filling.heaped) for name, filling in reader.fillings(names).items())
     ]
-    return float(np.square([doubt.max() for doubt in doubts]).sum())
+    doubts.append(_lost_within(read(records.values), reader.fillings(names)))
+    return np.sqrt(np.sum(np.square(doubts), axis=0))
 
 
 def _standardised(values: Array, weights: Array) -> Array:
