@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks import (
     accuracy,
     audit,
+    bands,
     central,
     collector,
     dashboard,
@@ -47,6 +48,7 @@ PARTS = {
     "designs": designs,
     "central": central,
     "statistics": inference,
+    "bands": bands,
     "kinds": kinds,
     "densities": densities,
     "subsets": subsets,

@@ -107,12 +107,19 @@ class TestStatistics:
         assert found.low <= AGES.mean() <= found.high
         assert "smoothly within their bands" in found.reason
 
-    def test_how_far_a_mean_may_be_off_where_numbers_heap_in_bands_is_said(self):
-        hours = kk.Numeric("hours", step=1, bands=[0, 40, 60, 100])
-        filling = BandFilling.of(hours, np.array([0.5, 0.4, 0.1]))
-        heaped = np.array([0.5, 0.4, 0.1]) @ [[0, 39], [40, 59], [60, 99]]
-        mean = filling.means @ [0.5, 0.4, 0.1]
-        assert np.abs(heaped - mean).max() <= filling.reach <= np.ptp(heaped)
+    def test_people_who_heap_in_bands_stay_in_them_and_move_means_to_their_ends(self):
+        hours = kk.Numeric("hours", step=1, bands=[0, 40, 60, 101])
+        shares = np.array([0.3, 0.6, 0.1])
+        filling = BandFilling.of(hours, shares)
+        low, high, near, far = filling.heaped
+        for heaped in filling.heaped:
+            assert np.bincount(heaped.codes, heaped.likely) == pytest.approx(np.bincount(filling.codes, filling.likely))
+        part = np.array([1 / 3, 0.6, 1 / 3])
+        assert low.means == pytest.approx((1 - part) * filling.means + part * [0, 40, 60], abs=0.2)
+        assert high.means == pytest.approx((1 - part) * filling.means + part * [39, 59, 101], abs=0.2)
+        mean = filling.means @ shares
+        assert near.means == pytest.approx((1 - part) * filling.means + part * [39, mean, 60], abs=0.4)
+        assert far.means == pytest.approx((1 - part) * filling.means + part * [0, 49.5, 101], abs=0.4)
 
     def test_the_median_of_dates_is_a_date(self, release):
         found = release.quantile("onset", 0.5, level=SURE)
@@ -128,6 +135,91 @@ class TestStatistics:
     def test_bands_have_no_mixture(self, release):
         with pytest.raises(kk.SchemaError, match="'age' is told in bands or periods"):
             release.mixture("age")
+
+
+def long_tailed(rows=5_000):
+    """Balances with a long tail, some of them overdrawn; wages that heap at round numbers; hours that heap at 40."""
+    dice = np.random.default_rng(3)
+    balance = np.where(dice.random(rows) < 0.08, -dice.lognormal(5.2, 1.0, rows), dice.lognormal(6.2, 1.35, rows))
+    wage = 5_000 * np.rint(dice.lognormal(10, 0.8, rows) / 5_000 + 0.5)
+    hours = np.where(dice.random(rows) < 0.5, 40, np.rint(dice.normal(40, 14, rows)).clip(1, 99))
+    return {
+        "balance": np.rint(balance).clip(-8_019, 102_127),
+        "wage": wage.clip(5_000, 460_000),
+        "hours": hours,
+        "job": np.where(dice.random(rows) < 0.4, "clerk", "nurse"),
+    }
+
+
+PEOPLE = long_tailed()
+BOUNDS = {"balance": (-9_000, 103_000, 500), "wage": (0, 460_000, 5_000)}
+BY_HAND = {
+    "balance": [-50_000, -25_000, 0, 25_000, 50_000, 75_000, 100_000, 125_000, 150_000],
+    "wage": [0, 50_000, 100_000, 200_000, 500_000],
+    "hours": [0, 20, 40, 60, 80, 100],
+}
+
+
+def released(column, draws=1):
+    job = kk.Categorical("job", ["clerk", "nurse"])
+    plan = kk.calibrate(kk.Schema([column, job]), n=len(PEOPLE["job"]), k=10)
+    people = pa.table({name: PEOPLE[name] for name in (column.name, "job")})
+    with pytest.warns(kk.NotForPublicationWarning):
+        return [kk.perturb(people, plan, seed=seed) for seed in range(draws)]
+
+
+def times_held(releases, name):
+    found = [release.mean(name) for release in releases]
+    return sum(bool(one.low <= PEOPLE[name].mean() <= one.high) for one in found)
+
+
+class TestWherePeopleMayLieWithinBands:
+    @pytest.mark.parametrize("name", BY_HAND)
+    def test_intervals_of_means_hold_the_truth_even_by_bands_that_one_holds_most_of(self, name):
+        assert times_held(released(kk.Numeric(name, step=1, bands=BY_HAND[name]), 8), name) >= 7
+
+    @pytest.mark.parametrize("name", ["balance", "wage"])
+    @pytest.mark.parametrize("in_bands", [True, False])
+    def test_intervals_of_means_hold_the_truth_by_proposed_bands_and_without(self, name, in_bands):
+        low, high, step = BOUNDS[name]
+        column = kk.Numeric(name, low, high, step=step)
+        counts = {name: np.bincount(column.codes_of(PEOPLE[name]).astype(int))}
+        if in_bands:
+            column = kk.propose_bands(kk.Schema([column]), n=5_000, k=10, counts=counts)[0].column
+        assert times_held(released(column, 10), name) >= 9
+
+    @pytest.mark.parametrize("name", ["wage", "hours"])
+    def test_variances_medians_and_coefficients_know_of_it_too(self, name):
+        (banded,) = released(kk.Numeric(name, step=1, bands=BY_HAND[name]))
+        numbers, is_nurse = PEOPLE[name], PEOPLE["job"] == "nurse"
+        assert holds(banded.variance(name), numbers.var())
+        assert holds(banded.quantile(name, 0.5), np.median(numbers))
+        assert holds(banded.mean(name, by="job"), np.array([numbers[~is_nurse].mean(), numbers[is_nurse].mean()]))
+        slope = numbers[is_nurse].mean() - numbers[~is_nurse].mean()
+        assert holds(banded.regress(f"{name} ~ job"), np.array([[numbers[~is_nurse].mean(), slope]]))
+
+    def test_correlations_know_that_numbers_may_go_together_within_bands(self):
+        dice = np.random.default_rng(0)
+        rent, wage = np.exp(dice.multivariate_normal([7, 10], [[0.4, 0.35], [0.35, 0.5]], 10_000)).T
+        edges = {"rent": [0, 1_000, 2_000, 50_000], "wage": [0, 20_000, 50_000, 500_000]}
+        people = pa.table({"rent": np.rint(rent), "wage": np.rint(wage)})
+        plan = kk.calibrate(
+            kk.Schema([kk.Numeric(name, step=1, bands=some) for name, some in edges.items()]), n=10_000, k=2
+        )
+        with pytest.warns(kk.NotForPublicationWarning):
+            found = kk.perturb(people, plan, seed=0).correlation("rent", "wage")
+        assert found.low <= np.corrcoef(rent, wage)[0, 1] <= found.high
+        assert found.low > 0
+
+    def test_a_number_in_bands_of_one_value_each_is_as_sure_as_counts_are(self):
+        rolls = kk.Numeric("hours", step=1, bands=[*range(1, 101)])
+        filling = BandFilling.of(rolls, np.bincount(PEOPLE["hours"].astype(int), minlength=100)[1:] / 5_000)
+        assert all(one.means[:-1] == pytest.approx(filling.means[:-1]) for one in filling.heaped)
+
+    def test_what_is_said_names_the_way_out(self):
+        found = released(kk.Numeric("hours", step=1, bands=BY_HAND["hours"]))[0].mean("hours")
+        assert "as hours may heap there, the interval is wider" in found.reason
+        assert "its mean in a release without bands" in found.reason
 
 
 def test_made_up_records_have_bands_and_dates_as_the_release_has(release):

@@ -17,8 +17,9 @@ from typer.main import get_command
 import kakuran as kk
 from kakuran.cli import app
 from kakuran.perturbation import Kernel
-from kakuran.release import Manifest, Release
+from kakuran.release import Manifest, Release, write_table
 from kakuran.samples import census, census_schema
+from kakuran.studio import Desk
 
 PERTURB = ("perturb", "people.csv", "-s", "schema.toml", "--k", 10)
 
@@ -253,6 +254,26 @@ def test_check_and_calibrate_warn_of_a_band_at_an_end_much_wider_than_the_next(k
         told = kakuran(*asked)
         assert told.returncode == 0, told.stderr
         assert "column 'age': the band 40–120 at an end is 4.05 times as wide" in " ".join(told.stderr.split())
+
+
+def test_infer_advise_and_the_studio_propose_the_same_bands_for_the_same_reasons(kakuran, folder):
+    rng = np.random.default_rng(5)
+    balance = np.rint(np.where(rng.random(3_000) < 0.1, -rng.lognormal(5, 1, 3_000), rng.lognormal(6, 1.3, 3_000)))
+    sex = np.where(rng.random(3_000) < 0.5, "f", "m")
+    write_table(folder / "bank.csv", pa.table({"balance": balance.astype(int), "sex": sex}))
+    inferred = " ".join(kakuran("schema", "infer", "bank.csv", "-o", "bank.toml").stderr.split())
+    said = re.search(r"balance as \d+ bands, .* of the people they hold [\d<, ]+ %", inferred).group()
+    advised = kk.advise(kk.Schema.load(folder / "bank.toml"), data=folder / "bank.csv", k=10)
+    assert any(said in str(reason) for reason in advised.sentences)
+    desk = Desk(folder)
+    desk.open(str(folder / "bank.csv"))
+    (offer,) = desk.bands()
+    edges, errors = offer["changes"]["bands"], (100 * offer["after"], 100 * offer["before"])
+    assert said.startswith(
+        "balance as {} bands, {}: ±{:.2g} % instead of ±{:.2g} %;".format(len(edges) - 1, edges, *errors)
+    )
+    assert not {float(balance.min()), float(balance.max())} & {*edges}
+    assert max(offer["shares"]) <= 0.6
 
 
 def test_check_names_every_column_that_does_not_fit(kakuran, folder):

@@ -377,7 +377,7 @@ def test_a_role_that_there_is_not_is_named():
 
 @pytest.mark.parametrize(
     ("bands", "wide"),
-    [([0, 20, 40, 60, 80, 120], ["80–120"]), ([0, 50, 60, 70, 90], ["0–49", "70–90"]), ([0, 20, 40, 79], [])],
+    [([0, 20, 40, 60, 80, 160], ["80–160"]), ([0, 50, 60, 70, 120], ["0–49", "70–120"]), ([0, 5, 10, 20, 50], [])],
 )
-def test_bands_at_an_end_that_are_more_than_twice_as_wide_as_the_next_are_named(bands, wide):
+def test_bands_at_an_end_that_are_wider_than_steps_of_1_2_and_5_make_them_are_named(bands, wide):
     assert [*kk.Numeric("age", bands=bands).wide_ends] == wide

@@ -323,8 +323,10 @@ class TestCodes:
 
     def test_bands_are_proposed_without_what_stands_for_missing(self):
         schema = kk.Schema([inferred(pa.table({"age": [*range(20, 98), 999] * 10}))["age"]])
-        (proposal,) = kk.propose_bands(schema, n=790, k=20)
-        assert max(proposal.column.bands) == 97
+        codes = schema.encode(pa.table({"age": [*range(20, 98), 999] * 10}))["age"]
+        for counts in (None, {"age": np.bincount(codes)}):
+            (proposal,) = kk.propose_bands(schema, n=790, k=20, counts=counts)
+            assert max(proposal.column.bands) == (97 if counts is None else 100)
 
     def test_codes_with_one_far_off_are_codes_all_the_same(self):
         table = pa.table({"sex": [1, 2, 99] * 20})

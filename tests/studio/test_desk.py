@@ -185,10 +185,12 @@ def test_a_number_is_told_in_bands_and_on_a_grid_again(desk):
 
 
 def test_bands_are_offered_with_what_they_gain_and_made_by_what_the_offer_says(desk):
-    desk.edit("age", {"low": 0, "high": 100_000})
+    desk.edit("age", {"low": 0, "high": 150})
     (offer,) = desk.bands()
-    proposal = kk.propose_bands(desk.draft.schema, n=desk.opened.rows, k=10)[0]
+    counts = {"age": np.bincount(desk.draft.schema.encode(desk.opened.table)["age"])}
+    proposal = kk.propose_bands(desk.draft.schema, n=desk.opened.rows, k=10, counts=counts)[0]
     assert (offer["column"], offer["after"]) == ("age", proposal.after.relative)
+    assert offer["shares"] == list(proposal.shares)
     assert offer["after"] < offer["before"]
     desk.edit(offer["column"], offer["changes"])
     assert desk.draft.schema["age"] == proposal.column
@@ -201,7 +203,7 @@ def test_bands_are_offered_with_what_they_gain_and_made_by_what_the_offer_says(d
     assert desk.draft == banded
 
 
-def test_bands_have_round_ends_until_somebody_says_that_the_bounds_are_public(tmp_path):
+def test_bands_have_round_ends_even_where_somebody_calls_the_extremes_public(tmp_path):
     incomes = 2_870 + np.random.default_rng(0).integers(0, 131_726, 3_000)
     incomes[:2] = 2_870, 134_595
     write_table(tmp_path / "people.csv", pa.table({"income": incomes, "sex": ["f", "m"] * 1_500}))
@@ -209,15 +211,17 @@ def test_bands_have_round_ends_until_somebody_says_that_the_bounds_are_public(tm
     desk.open(str(tmp_path / "people.csv"))
     ends = [desk.bands()[0]["changes"]["bands"][place] for place in (0, -1)]
     desk.confirm(["income"], is_public=True)
-    assert (ends, desk.bands()[0]["changes"]["bands"][-1]) == ([0, 150_000], 134_595)
+    assert (ends, desk.bands()[0]["changes"]["bands"][-1]) == ([0, 140_000], 140_000)
 
 
-def test_bands_of_the_other_shape_are_offered_too(desk):
-    desk.edit("age", {"low": 0, "high": 1_000_000, "step": 10})
+def test_a_heap_is_offered_as_a_band_of_its_own(tmp_path):
+    gains = np.where(np.arange(3_000) % 10 < 9, 0, np.random.default_rng(0).integers(1, 90_000, 3_000))
+    write_table(tmp_path / "people.csv", pa.table({"gain": gains, "sex": ["f", "m"] * 1_500}))
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "people.csv"))
     (offer,) = desk.bands()
-    assert offer["growing"]
-    assert offer["changes"]["bands"] == [0, 10_000, 30_000, 100_000, 300_000, 1_000_000]
-    assert offer["other"]["bands"] == [0, 200_000, 400_000, 600_000, 800_000, 1_000_000]
+    assert (offer["heap"], offer["changes"]["bands"][:2]) == (0, [0, 1])
+    assert offer["shares"][0] == pytest.approx(0.9)
 
 
 def test_a_column_weighs_in_round_classes_and_is_a_number_again(desk):

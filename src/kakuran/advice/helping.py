@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,10 @@ _FEW_COLUMNS = 3
 
 def bands_for(trial: Trial, k: float) -> list[BandProposal]:
     """Numbers of many values that would come out better in bands."""
-    return propose_bands(Schema(list(trial.schema), about=trial.about, purpose=trial.purpose), n=trial.n, k=k)
+    schema = Schema(list(trial.schema), trial.tell, trial.about, trial.purpose)
+    numbers = [] if trial.is_assumed else [one for one in schema.perturbed if isinstance(one, Numeric)]
+    counts = {one.name: np.bincount(trial.codes[one.name]) for one in numbers}
+    return propose_bands(schema, n=trial.n, k=k, counts=counts)
 
 
 def in_bands(trial: Trial, proposals: Sequence[BandProposal]) -> Trial:
@@ -55,10 +59,11 @@ def in_bands(trial: Trial, proposals: Sequence[BandProposal]) -> Trial:
 
 def bands_first(banded: Trial, proposals: Sequence[BandProposal], k: float) -> Iterator[Phrase]:
     """What bands there should be, and what a release could tell with them."""
+    said = [one.said for one in proposals]
     yield Phrase(
         "First of all, tell numbers in bands: {bands}. Each is the expected error of a typical cell; write bands = […] "
         "into the schema, at numbers that are public.",
-        bands="; ".join(str(one.said) for one in proposals),
+        bands=reduce(lambda first, second: Phrase("{first}; {second}", first=first, second=second), said),
     )
     outlook = perturbed(banded, k, "auto")
     if outlook.errors is None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +18,11 @@ PIECES = 64
 """Into how many pieces a band is cut, if it has so many grid points."""
 MOST_BANDS = 64
 """In more bands than this, where in a band numbers lie is next to nothing of a statistic."""
+HEAPED, ALL_HEAPED = 1 / 3, 0.6
+"""Which part of the people of a band may well lie at one place in it, all bands alike: what that changes is a standard
+error. Intervals of 90 % then reach 55 % of the way to where everybody would, and hold for columns that heap at round
+numbers (benchmarks, part bands). A band that holds more than a third of all people has fewer beside it that say where
+in it they lie: its part is its share, up to 0.6, at which intervals of 90 % reach all of the way."""
 _NOBODY = 1e-6
 _LITTLE = 1e-4
 _SLOW = 1e-6
@@ -68,12 +73,32 @@ class BandFilling:
         middles = (self.borders[:-1] + self.borders[1:]) / 2
         return np.bincount(self.codes, self.likely * middles) / np.bincount(self.codes, self.likely)
 
-    @property
-    def reach(self) -> float:
-        """How far from this the mean of all numbers may lie, should they not lie smoothly but heap in their bands."""
-        edges, half = self.attribute.borders_of(np.arange(self.attribute.points + 1)), self.attribute.step / 2
-        farthest = np.maximum(edges[1:] - half - self.means, self.means - edges[:-1] - half)
-        return float(farthest @ np.bincount(self.codes, self.likely))
+    @cached_property
+    def between(self) -> float:
+        """Which part of the variance lies between bands: what goes with numbers within them nobody tells."""
+        middles = (self.borders[:-1] + self.borders[1:]) / 2
+        parts, mean = self.likely / self.likely.sum(), self.likely @ middles / self.likely.sum()
+        return float(parts @ (self.means[self.codes] - mean) ** 2 / (parts @ (middles - mean) ** 2))
+
+    @cached_property
+    def heaped(self) -> tuple[BandFilling, ...]:
+        """The same people, should some of each band heap in it: low, high, towards the mean of all, away from it.
+
+        In the band that has this mean, some lie there, or at both ends.
+        """
+        bands, held = np.arange(self.attribute.points), np.bincount(self.codes, self.likely).astype(float)
+        low, high = np.searchsorted(self.codes, bands), np.searchsorted(self.codes, bands, "right") - 1
+        mean = np.searchsorted(self.borders, self.means @ held / held.sum()) - 1
+        nearest = np.clip(mean, low, high)
+        farthest = (np.where(nearest == high, low, high), np.where(nearest == low, high, low))
+        return tuple(self._heaped_at(places, held) for places in ((low,), (high,), (nearest,), farthest))
+
+    def _heaped_at(self, places: Sequence[Indices], held: Array) -> BandFilling:
+        part = np.clip(held / held.sum(), HEAPED, ALL_HEAPED)
+        likely = (1 - part[self.codes]) * self.likely
+        for pieces in places:
+            likely[pieces] += part * held / len(places)
+        return replace(self, likely=likely)
 
     def influence(self, read: Callable[[BandFilling], Array]) -> Array:
         """How means over all numbers move with the share of each band, because where in bands they lie does.

@@ -298,10 +298,13 @@ class FormulaColumns:
     """What was taken off these, and what they were divided by."""
 
     @classmethod
-    def of(cls, reader: Reader, read: ModelFormula) -> FormulaColumns:
-        """The columns as they were perturbed; terms of which no coefficient can be told are refused."""
+    def of(cls, reader: Reader, read: ModelFormula, heaped: Mapping[str, BandFilling] | None = None) -> FormulaColumns:
+        """The columns as they were perturbed; terms of which no coefficient can be told are refused.
+
+        People lie smoothly in bands, unless it is said how else.
+        """
         cells = tuple(_fine_cells(reader, attribute) for attribute in read.columns)
-        fillings = reader.fillings(attribute.name for attribute in read.columns)
+        fillings = {**reader.fillings(attribute.name for attribute in read.columns), **(heaped or {})}
         bases, firsts, scales = [], [], []
         for attribute, axis in zip(read.columns, cells, strict=True):
             functions = _functions(read, attribute, _values(attribute, axis, fillings))

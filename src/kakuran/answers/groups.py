@@ -30,7 +30,7 @@ from kakuran.counts import Cells, Reading, cells_of, every_code, only, parse
 from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.design import Plan
 from kakuran.errors import SchemaError
-from kakuran.model import About, Histogram, ToldCells, moments_of, operator_of
+from kakuran.model import About, Histogram, ToldCells, TrueMoments, moments_of, operator_of
 from kakuran.schema import Numeric, Weight
 from kakuran.typing import Array, Indices, Progress
 from kakuran.words import Phrase
@@ -127,7 +127,7 @@ class ReadNumber:
         return np.column_stack([there - others.sum(axis=1), others])
 
     def powers_in_groups(self, held: Array, powers: int) -> tuple[Array, Array]:
-        """Powers of the number by group and band, each group filled as it holds bands; and if all lay evenly in them.
+        """Powers of the number by group and band, each group filled as it holds bands; and if some heaped in them.
 
         With the first goes how they move with what the bands of a group hold, so that the errors of what is read are
         right.
@@ -135,15 +135,28 @@ class ReadNumber:
         assert self.filling is not None  # noqa: S101
         attribute, bands = self.filling.attribute, every_code(self.filling.attribute)
 
-        def filled(shares: Array) -> Array:
-            filling, people = BandFilling.of(attribute, shares), shares.sum()
-            moved = _moved(attribute, filling, bands, powers)
+        def filled(filling: BandFilling, shares: Array) -> Array:
+            moved, people = _moved(attribute, filling, bands, powers), shares.sum()
             centred = moved.T - (moved[:, : attribute.points] @ shares / people if people > 0 else 0.0)
             return np.asarray(powers_of(attribute, bands, filling, powers) + centred.T)
 
-        every = np.stack([*map(filled, held)]), powers_of(attribute, bands, None, powers)
-        smooth, even = (some[..., -powers:, : attribute.points] for some in every)
-        return smooth, np.broadcast_to(even, smooth.shape)
+        fillings = [BandFilling.of(attribute, shares) for shares in held]
+        smooth = np.stack([*map(filled, fillings, held)])
+        heaped = np.stack(
+            [[powers_of(attribute, bands, one, powers) for one in filling.heaped] for filling in fillings], axis=1
+        )
+        return smooth[..., -powers:, : attribute.points], heaped[..., -powers:, : attribute.points]
+
+    @property
+    def heaped(self) -> list[ReadNumber]:
+        """Of a number in bands: the same, should some heap at one place or another of each band."""
+        if self.filling is None or self.is_by_band:
+            return []
+        powers = len(self.functions) - 1 - self.there
+        return [
+            replace(self, functions=powers_of(one.attribute, self.cells, one, powers), filling=one)
+            for one in self.filling.heaped
+        ]
 
     @classmethod
     def weight(cls, plan: Plan, name: str) -> ReadNumber:
@@ -370,6 +383,8 @@ class Found:
         "counts" or "model".
     reason : str
         In words.
+    heaped : Sequence[Sequence[Array]]
+        Of each target in bands, the moments should some heap at one place or another of each band.
     """
 
     values: Array
@@ -378,6 +393,13 @@ class Found:
     spread: Callable[[Read], Array]
     rests_on: Literal["counts", "model"]
     reason: str
+    heaped: Sequence[Sequence[Array]] = ()
+
+    def doubt(self, read: Read) -> Array:
+        """How far statistics may well lie below and above, as nobody tells where in bands people lie: 2 × groups."""
+        estimates = read(self.values)
+        doubts = [doubt_of(estimates, [read(values) for values in some]) for some in self.heaped]
+        return np.sqrt(np.sum(np.square(doubts), axis=0)) if doubts else np.zeros((2, *estimates.shape))
 
     def errors(self, read: Read) -> Array:
         """The standard errors of statistics that are read off the moments."""
@@ -385,6 +407,12 @@ class Found:
             return self.spread(read)
         slopes = _jacobian(read, self.values)
         return np.sqrt(np.maximum(((slopes @ self.covariance) * slopes).sum(axis=1), 0.0))
+
+
+def doubt_of(estimates: Array, others: Sequence[Array]) -> Array:
+    """How far statistics lie below and above, at most, under other assumptions."""
+    apart = np.nan_to_num(np.stack(others) - estimates)
+    return np.stack([np.maximum(-apart, 0.0).max(axis=0), np.maximum(apart, 0.0).max(axis=0)])
 
 
 def find(reader: Reader, groups: Groups, targets: Sequence[ReadNumber], asking: AskedOf, progress: Progress) -> Found:
@@ -426,27 +454,35 @@ def _by_counts(
     shape = groups.count, len(groups.members), *sizes
     slopes = np.zeros((math.prod(shape), 1 + len(moments.names)))
     slopes[:, order] = _rows(groups, math.prod(sizes))
+
+    def read(found: TrueMoments) -> Array:
+        return np.asarray(slopes @ np.append(1.0, found.values)).reshape(shape)
+
+    def heaped(place: int, one: ReadNumber) -> Array:
+        instead = [*functions]
+        instead[len(groups.cells) + place] = one.functions
+        return read(moments_of(told, instead, reader.n, kept=kept))
+
     return Found(
-        (slopes @ np.append(1.0, moments.values)).reshape(shape),
+        read(moments),
         _naive(reader.plan, told, axes, groups, targets).reshape(shape),
         unsure.covariance_of(slopes[:, 1:], reader.held(asking.about, [axis.name for axis in axes])),
         lambda _: np.full(groups.count, np.nan),
         "counts",
         _reason(targets),
+        [[heaped(place, one) for one in target.heaped] for place, target in enumerate(targets) if target.heaped],
     )
 
 
 def _reason(targets: Sequence[ReadNumber]) -> Phrase:
     """How it was found; where in its bands a number lies nobody tells."""
-    banded = [(target.name, target.filling.reach) for target in targets if target.filling is not None]
+    banded = [target.name for target in targets if target.filling is not None]
     if not banded:
         return Phrase("unbiased, from what records tell of it")
-    column, reach = banded[-1]
     return Phrase(
-        "from what records tell of it, with numbers taken to lie smoothly within their bands: should {column} heap "
-        "there, its mean may be off by {reach:,.15g}",
-        column=column,
-        reach=float(f"{reach:.2g}"),
+        "from what records tell of it, with numbers taken to lie smoothly within their bands; as {column} may heap "
+        "there, the interval is wider. Shares of bands are surer, and so is its mean in a release without bands",
+        column=banded[-1],
     )
 
 
@@ -546,18 +582,24 @@ def _by_model(
     joint = reader.joint(axes, progress)
     members = groups.members.reshape(*groups.members.shape[:2], *(axis.size for axis in groups.cells))
     members = members.reshape(*members.shape, *(1,) * (len(axes) - len(groups.cells)))
-    along = [
-        (list(own).index(target.name), target.along(reader.plan, own[target.name], reader.known.get(target.name)))
-        for target in targets
-    ]
+    places = [list(own).index(target.name) for target in targets]
+
+    def along(target: ReadNumber) -> Array:
+        return target.along(reader.plan, own[target.name], reader.known.get(target.name))
+
     letters = "abcdefghijklmnopqrstuvwxyz"[: len(axes)]
-    made = "".join(f",{capital}{letters[place]}" for capital, (place, _) in zip("ABC", along, strict=False))
-    summed = f"PG{letters}{made}->GP{'ABC'[: len(along)]}"
+    made = "".join(f",{capital}{letters[place]}" for capital, place in zip("ABC", places, strict=False))
+    summed = f"PG{letters}{made}->GP{'ABC'[: len(places)]}"
+    functions = [*map(along, targets)]
 
-    def moments(table: Array) -> Array:
-        return np.einsum(summed, members * table, *(functions for _, functions in along), optimize=True)
+    def moments(table: Array, functions: Sequence[Array] = functions) -> Array:
+        return np.einsum(summed, members * table, *functions, optimize=True)
 
-    found = moments(joint.model.direct(joint.places(axes)))
+    def heaped(place: int, one: ReadNumber) -> Array:
+        return moments(table, [*functions[:place], along(one), *functions[place + 1 :]])
+
+    table = joint.model.direct(joint.places(axes))
+    found = moments(table)
     return Found(
         found,
         np.full(found.shape, np.nan),
@@ -565,4 +607,5 @@ def _by_model(
         lambda read: joint.errors(axes, lambda table: read(moments(table)).ravel()),
         "model",
         joint.model.reason,
+        [[heaped(place, one) for one in target.heaped] for place, target in enumerate(targets) if target.heaped],
     )

@@ -9,7 +9,7 @@ predictor, is such a moment, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -312,7 +312,8 @@ def regress(
     if chosen == "least squares" and read.is_additive:
         plain = _Seconds.of(columns, moments_of(told, columns.bases, reader.n, order=2))
         naive = _naive(plain, told, reader)[None]
-        fitted = _by_moments(plain, _Seconds.of(columns, smooth), len(told), reader.n, held)
+        heaped = [FormulaColumns.of(reader, read, some) for some in _heaped(reader, read)]
+        fitted = _by_moments(plain, _Seconds.of(columns, smooth), told, heaped, reader.n, held)
     if fitted is None:
         fitted = _by_model(columns, smooth, reader, chosen, held, weight, progress)
     outcomes: tuple[str, ...] = (read.target.name,)
@@ -374,18 +375,42 @@ def _family(read: ModelFormula, asked: str | None) -> RegressionFamily:
     return found
 
 
-def _by_moments(plain: _Seconds, smooth: _Seconds, tells: int, n: int, about: About) -> dict[str, Any] | None:
+def _heaped(reader: Reader, read: ModelFormula) -> list[dict[str, BandFilling]]:
+    """Where people may well lie within bands, of one column and another: some at the low end of each, or the high."""
+    fillings = reader.fillings(attribute.name for attribute in read.columns)
+    return [{name: end} for name, filling in fillings.items() for end in filling.heaped[:2]]
+
+
+def _doubt(found: Array, others: Iterable[Array | None]) -> Array:
+    """The covariance of coefficients, as nobody tells where in bands people lie: at one end or the other."""
+    apart = [(other - found).ravel() for other in others if other is not None]
+    return np.sum([np.outer(one, one) / 2 for one in apart], axis=0) if apart else np.zeros((found.size, found.size))
+
+
+def _by_moments(
+    plain: _Seconds,
+    smooth: _Seconds,
+    told: Sequence[ToldCells],
+    heaped: Sequence[FormulaColumns],
+    n: int,
+    about: About,
+) -> dict[str, Any] | None:
     """Least squares from unbiased moments, or where that is far surer from those of smooth tables; None if unclear."""
-    is_clear = plain.are_clear()
-    if smooth.are_clear() and not (is_clear and _error(smooth, n) > _FAR_SURER * _error(plain, n)):
-        found = _least_squares(smooth, n, about)
+    is_clear, tells = plain.are_clear(), len(told)
+    is_smooth = smooth.are_clear() and not (is_clear and _error(smooth, n) > _FAR_SURER * _error(plain, n))
+    if not is_smooth and not is_clear:
+        return None
+    found = _least_squares(smooth if is_smooth else plain, n, about)
+    others = (moments_of(told, columns.bases, n, order=2, smooth=is_smooth) for columns in heaped)
+    moved = (
+        _least_squares(_Seconds.of(columns, moments), n, about)["coefficients"]
+        for columns, moments in zip(heaped, others, strict=True)
+    )
+    chance = (_NOT_LINEAR if is_smooth else 1.0) * found["covariance"]
+    reason = Phrase("unbiased second moments, of {tells} tells", tells=tells)
+    if is_smooth:
         reason = Phrase("second moments of smooth tables, of {tells} tells", tells=tells)
-        return found | {"covariance": _NOT_LINEAR * found["covariance"], "reason": reason}
-    if is_clear:
-        return _least_squares(plain, n, about) | {
-            "reason": Phrase("unbiased second moments, of {tells} tells", tells=tells)
-        }
-    return None
+    return found | {"covariance": chance + _doubt(found["coefficients"], moved), "reason": reason}
 
 
 def _error(seconds: _Seconds, n: int) -> float:
@@ -587,18 +612,26 @@ def _by_model(
     joint = reader.joint([*axes, *([] if weight is None else [weight.cells])], progress)
     asked = read.columns, columns.cells, columns.bases, moments
     records = TiltedRecords.of(reader, joint, *asked, weight, is_curved=family != "least squares").beside_the_model()
-    matrix, weights = read.matrix(records.values), records.weights
-    if isinstance(read.target, Categorical):
-        targets = np.eye(read.target.size)[records.codes[read.target.name]][:, 1:]
-    else:
-        targets = read.explained(records.values[read.target.name])[:, None]
+    weights = records.weights
+
+    def numbers(values: Mapping[str, Array]) -> tuple[Array, Array]:
+        if isinstance(read.target, Categorical):
+            return read.matrix(values), np.eye(read.target.size)[records.codes[read.target.name]][:, 1:]
+        return read.matrix(values), read.explained(values[read.target.name])[:, None]
+
+    def heaped(some: Mapping[str, BandFilling]) -> Array | None:
+        moved = {name: filling.means[records.codes[name]] for name, filling in some.items()}
+        return _fit(*numbers(records.values | moved), weights, family)
+
+    matrix, targets = numbers(records.values)
     found = _fit(matrix, targets, weights, family)
     if found is None:
         raise SchemaError(
             Phrase("no coefficients fit {text!r}: a value of a predictor decides the target by itself", text=read.text)
         )
     step, covariance = records.left_by(_pulls(matrix, targets, weights, family, found), about)
-    covariance, centres = _NOT_LINEAR * covariance, found + step.reshape(found.shape)
+    covariance = _NOT_LINEAR * covariance + _doubt(found, map(heaped, _heaped(reader, read)))
+    centres = found + step.reshape(found.shape)
     reach = FARTHEST * np.sqrt(np.diag(covariance)).reshape(found.shape)
     return {
         "coefficients": found.clip(centres - reach, centres + reach),

@@ -19,12 +19,14 @@ from scipy.special import ndtri
 
 from kakuran.answers.answer import Answer, printed, title_of, truth_of
 from kakuran.answers.estimate import Estimate, warned_of
+from kakuran.answers.filling import BandFilling
 from kakuran.answers.groups import (
     AskedOf,
     Found,
     Groups,
     Read,
     ReadNumber,
+    doubt_of,
     find,
     is_linear,
     number,
@@ -50,8 +52,6 @@ Scale: TypeAlias = Literal["plain", "log", "atanh"]
 """On which scale chance moves a statistic evenly up and down."""
 UNCLEAR = 0.1
 """A correlation whose standard error is larger takes the joint model's help."""
-DOUBTED = 1 / 3
-"""Which part of what it changes that numbers lie smoothly in bands, and not evenly, is an error to be expected."""
 MOST_GROUP_BANDS = 1_000
 """Bands of all groups together up to which every group is filled by itself."""
 _RARE = 1e-9
@@ -212,22 +212,27 @@ def statistic(
     bounds: tuple[float, float] = (-math.inf, math.inf),
     over: Read | None = None,
     missing: Read | None = None,
-    doubt: Array | float = 0.0,
+    doubt: Array | None = None,
     more: Mapping[str, Array] | None = None,
 ) -> Statistic:
     """The answer that a statistic of the moments of groups is.
 
-    `over` is what a ratio is a ratio to, and `doubt` an error that chance knows nothing of, which widens intervals.
+    `over` is what a ratio is a ratio to, and `doubt` how far it may well lie below and above for another reason than
+    chance: that nobody tells where in bands people lie, where nothing else is said. It widens intervals.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         estimates, errors, naive = read(found.values), found.errors(read), read(found.naive)
         if over is None:
             low, high = _interval(estimates, errors, asking.level, scale)
+            if scale == "log":  # noise adds to what is small by itself: then chance is as even as on no scale
+                low = np.minimum(low, _interval(estimates, errors, asking.level, "plain")[0])
         else:
             low, high = _interval_of_ratio(found, read, over, asking.level)
+        doubt = found.doubt(read) if doubt is None else doubt
         z = float(ndtri((1 + asking.level) / 2))
-        unsure, errors = z * doubt, np.hypot(errors, doubt)
-        low, high = estimates - np.hypot(estimates - low, unsure), estimates + np.hypot(high - estimates, unsure)
+        below, above = z * doubt
+        low, high = estimates - np.hypot(estimates - low, below), estimates + np.hypot(high - estimates, above)
+        errors = np.hypot(errors, doubt.mean(axis=0))
         gone = None if missing is None else missing(found.values).clip(0.0, 1.0).reshape(groups.shape)
     shown = _within(estimates, low, high, z * errors, bounds)
     clipped, least, most = (some.reshape(groups.shape) for some in shown)
@@ -364,8 +369,8 @@ def _of_number(
 
     how: dict[str, Any] = {"over": there} if scale is None else {"scale": scale}
     if is_by_band:
-        smooth, even = target.powers_in_groups(target.held(weighed(found.values)), powers)
-        how["doubt"] = DOUBTED * np.abs(read_by_band(found.values, smooth) - read_by_band(found.values, even))
+        smooth, heaped = target.powers_in_groups(target.held(weighed(found.values)), powers)
+        how["doubt"] = doubt_of(read(found.values), [read_by_band(found.values, one) for one in heaped])
     gone = missing if target.there else None
     return statistic(name, groups, found, read, asking, bounds=bounds, missing=gone, **how)
 
@@ -544,9 +549,12 @@ def _pearson(reader: Reader, names: tuple[str, str], asking: AskedOf, progress: 
         return (ab - a * b) / np.sqrt((some[:, 2, 0] - a**2) * (some[:, 0, 2] - b**2))
 
     name = Phrase("correlation of {first} and {second}", first=names[0], second=names[1])
-    answer = statistic(name, groups, found, read, asking, scale="atanh", bounds=(-1.0, 1.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        doubt = np.hypot(found.doubt(read), _lost_within(read(found.values), reader.fillings(names)))
+        chance = found.errors(read)
+    answer = statistic(name, groups, found, read, asking, scale="atanh", bounds=(-1.0, 1.0), doubt=doubt)
     is_plain = not groups.cells and not weights and not one.there and not other.there
-    if is_plain and found.rests_on == "counts" and not answer.errors <= UNCLEAR:
+    if is_plain and found.rests_on == "counts" and not chance <= UNCLEAR:
         return _pearson_by_model(reader, (one, other), answer, progress)
     hidden = np.isnan(answer.estimates)  # noise leaves no variance to divide by
     return replace(
@@ -557,27 +565,54 @@ def _pearson(reader: Reader, names: tuple[str, str], asking: AskedOf, progress: 
     )
 
 
+def _lost_within(correlations: Array, fillings: Mapping[str, BandFilling]) -> Array:
+    """How far correlations may well lie below and above, as what goes with a number within its bands is not told.
+
+    If it goes with it there as between bands, each number in bands takes the part of its variance between them off.
+    """
+    lost = 1 / math.prod(filling.between for filling in fillings.values()) - 1
+    return np.nan_to_num(lost * np.stack([np.maximum(-correlations, 0.0), np.maximum(correlations, 0.0)]))
+
+
 def _pearson_by_model(
     reader: Reader, numbers: tuple[ReadNumber, ReadNumber], unclear: Statistic, progress: Progress
 ) -> Statistic:
     """With the help of the joint model, where noise hides how two numbers go together."""
     cells, bases = [one.cells for one in numbers], [one.functions for one in numbers]
     moments = moments_of(told_cells(reader, cells, progress), bases, reader.n, smooth=True)
-    joint = reader.joint([model_cells(reader.plan, one.name) for one in numbers], progress)
-    columns = [number(reader.plan, one.name) for one in numbers]
+    names = [one.name for one in numbers]
+    joint = reader.joint([model_cells(reader.plan, name) for name in names], progress)
+    columns = [number(reader.plan, name) for name in names]
     records = TiltedRecords.of(reader, joint, columns, cells, bases, moments)
-    first, second = (_standardised(records.values[one.name], records.weights) for one in numbers)
+    first, second = (_standardised(records.values[name], records.weights) for name in names)
     estimate = np.array(records.weights @ (first * second))
     pulls = first * second - estimate / 2 * (first**2 + second**2)
-    step, variance = records.left_by(pulls[:, None], reader.held(unclear.about, [one.name for one in numbers]))
+    step, variance = records.left_by(pulls[:, None], reader.held(unclear.about, names))
     told, errors = estimate + step.reshape(()), np.sqrt(variance.reshape(()))
     # As far as the model may lie off what is told is no matter of the level, or the estimate would change with it.
     estimate = np.clip(estimate, told - FARTHEST * errors, told + FARTHEST * errors).clip(-1.0, 1.0)
-    reach = float(ndtri((1 + unclear.level) / 2)) * errors
-    _, low, high = _within(told, told - reach, told + reach, reach, (-1.0, 1.0))
+    z, doubt = float(ndtri((1 + unclear.level) / 2)), _doubt_of_records(reader, records, names)
+    below, above = (z * np.hypot(errors, some) for some in doubt)
+    errors = np.hypot(errors, doubt.mean(axis=0))
+    _, low, high = _within(told, told - below, told + above, z * errors, (-1.0, 1.0))
     low, high = np.minimum(low, estimate), np.maximum(high, estimate)
     reason = Phrase("the joint model with its pairs as told: {reason}", reason=joint.model.reason)
     return replace(unclear, estimates=estimate, errors=errors, low=low, high=high, rests_on="model", reason=reason)
+
+
+def _doubt_of_records(reader: Reader, records: TiltedRecords, names: Sequence[str]) -> Array:
+    """How far a correlation of records may well lie below and above, as nobody tells where in bands people lie."""
+
+    def read(values: Mapping[str, Array]) -> Array:
+        first, second = (_standardised(values[name], records.weights) for name in names)
+        return np.asarray(records.weights @ (first * second))
+
+    doubts = [
+        doubt_of(read(records.values), [read(records.values | {name: one.means[records.codes[name]]}) for one in some])
+        for name, some in ((name, filling.heaped) for name, filling in reader.fillings(names).items())
+    ]
+    doubts.append(_lost_within(read(records.values), reader.fillings(names)))
+    return np.sqrt(np.sum(np.square(doubts), axis=0))
 
 
 def _standardised(values: Array, weights: Array) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -46,8 +45,10 @@ def infer(
     csv: CsvOptions,
 ) -> None:
     """Propose a schema, to be edited until all it says is public."""
-    from kakuran.design import propose_bands, with_round_bounds
-    from kakuran.schema import Numeric, Schema
+    from kakuran.counts import every_code
+    from kakuran.design import propose_bands
+    from kakuran.engine import count_tables
+    from kakuran.schema import Layout, Numeric, Schema
     from kakuran.writing import write_text
 
     check_new(output, force=force)
@@ -68,12 +69,17 @@ def infer(
     if schema.drafted:
         confirm_it = shlex.join(["kakuran", "schema", "confirm", str(output)])
         say(Phrase("once all that it says is public knowledge, say so: {command}", command=confirm_it))
-    rounded = [with_round_bounds(one) if isinstance(one, Numeric) else one for one in schema]  # its own are somebody's
-    proposals = propose_bands(replace(schema, attributes=rounded).confirmed(), n=records, k=USUAL_K)
+    numbers = [one for one in schema.perturbed if isinstance(one, Numeric)]
+    with progress("counting", source.rows) as advance:
+        cells = [[every_code(one)] for one in numbers]
+        tallies = count_tables(source, Layout(schema, is_released=False), cells, advance) if numbers else []
+    counts = {one.name: tally.counts for one, tally in zip(numbers, tallies, strict=True)}
+    proposals = propose_bands(schema.confirmed(), n=records, k=USUAL_K, counts=counts)
     if proposals:
         say(
             Phrase(
-                "in bands, numbers would come out better (error of a typical cell at k = {k}, with `bands = […]`):",
+                "in bands, numbers would come out better (error of a typical cell at k = {k}, with `bands = […]`; what "
+                "they hold of the people is for your eyes alone):",
                 k=USUAL_K,
             )
         )

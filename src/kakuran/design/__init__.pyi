@@ -7,7 +7,6 @@ from .bands import (
     BandProposal as BandProposal,
     in_bands as in_bands,
     propose_bands as propose_bands,
-    with_round_bounds as with_round_bounds,
 )
 from .blanket import (
     Blanket as Blanket,

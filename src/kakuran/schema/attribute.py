@@ -34,8 +34,9 @@ LARGEST_GRID = 1 << 20
 
 MANY, MANY_BANDS = 10, 100
 """Into how many cells a number is cut where nobody says: one on a grid, and one in bands, as far as it has them."""
-TOO_WIDE = 2.0
-"""A band at an end is worth a word if it is more than so many times as wide as the one beside it."""
+TOO_WIDE = 3.5
+"""A band at an end is worth a word if it is more than so many times as wide as the one beside it: 20–50 beside 10–20 is
+three times."""
 _ROUNDING = 1e-9
 ONE_VALUE = Phrase("one value only, so perturbing cannot hide anything; list its other values, keep it, or drop it")
 """What is said of a category that has no other."""

@@ -29,8 +29,6 @@ FEWEST_TO_TELL = 30
 """Values from which on it is no chance that none stands twice."""
 MUCH_MORE_OFTEN = 10
 """Times as many records as any other number has: one that nobody takes for a coincidence."""
-FAR_IN_STEPS = 1_000
-"""A number that reaches so many steps from zero may be one like incomes, whose bands grow; an age is none."""
 _LONGEST = 80
 _EXACT = 2**53
 """Whole numbers below this come through JavaScript as they are."""
@@ -213,24 +211,18 @@ def _taken_for_missing(number: Numeric, card: Card, code: float) -> dict[str, An
     return _remedy("codes", missing="category", **changes)
 
 
-def in_numbers(proposal: BandProposal, as_it_is: Numeric) -> dict[str, Any]:
-    """Bands that a click makes, and what they gain; where there are others, of the other shape, these, too."""
-    number, even = proposal.column, in_bands(as_it_is, growing=False)
-    other = in_bands(as_it_is, growing=True) if number == even else even
-    runs_far = as_it_is.low >= 0 and as_it_is.high >= FAR_IN_STEPS * as_it_is.step
+def in_numbers(proposal: BandProposal) -> dict[str, Any]:
+    """Bands that a click makes, what they gain, and who is in them."""
+    number = proposal.column
     return {
         "column": number.name,
         "count": number.points,
         "before": proposal.before.relative,
         "after": proposal.after.relative,
-        "growing": number != even,
-        "changes": _as_bands(number),
-        "other": _as_bands(other) if other.points > 2 and runs_far else None,
+        "shares": list(proposal.shares or ()),
+        "heap": proposal.heap,
+        "changes": {"bands": [_plain(edge) for edge in number.bands or ()], "low": None, "high": None},
     }
-
-
-def _as_bands(number: Numeric) -> dict[str, Any]:
-    return {"bands": [_plain(edge) for edge in number.bands or ()], "low": None, "high": None}
 
 
 def classes_of(card: Card) -> list[float]:

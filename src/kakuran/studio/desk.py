@@ -13,6 +13,7 @@ from itertools import product, starmap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyarrow.csv import write_csv
 
@@ -33,7 +34,6 @@ from kakuran.design import (
     preview,
     propose_bands,
     smallest_group,
-    with_round_bounds,
 )
 from kakuran.errors import (
     CalibrationError,
@@ -423,15 +423,14 @@ class Desk:
     def bands(self) -> list[dict[str, Any]]:
         """Numbers that would come out better in bands, and by how much."""
         draft, n = self.draft, self._fewest()
-        asked = ("bands", draft.schema.to_toml(), draft.k, *self._read_off())
-        return self._once(asked, lambda: [*starmap(in_numbers, self._proposed(n))])
+        return self._once(("bands", draft.schema.to_toml(), draft.k), lambda: [*map(in_numbers, self._proposed(n))])
 
-    def _proposed(self, n: int) -> list[tuple[BandProposal, Any]]:
-        """Bands, each beside the number that they are of; their ends are round where its bounds are somebody's."""
-        said, theirs = self.draft.schema, self._read_off()
-        columns = [with_round_bounds(one) if isinstance(one, Numeric) and one.name in theirs else one for one in said]
-        schema = replace(said, attributes=tuple(columns))
-        return [(one, schema[one.column.name]) for one in propose_bands(schema, n=n, k=self.draft.k)]
+    def _proposed(self, n: int) -> list[BandProposal]:
+        schema, table = self.draft.schema, self.opened.table
+        odd = {one.column for one in self.opened.misfits(schema)}
+        numbers = [one for one in schema.perturbed if isinstance(one, Numeric) and one.name not in odd]
+        counts = {name: np.bincount(codes) for name, codes in encode_columns(numbers, table).items()}
+        return propose_bands(schema, n=n, k=self.draft.k, counts=counts)
 
     def _read_off(self) -> list[str]:
         """The columns whose domains were read off the data, which nobody has called public."""

@@ -88,7 +88,7 @@ const Public = (() => {
         "section",
         { class: "notice", "aria-label": say("bands") },
         element("p", {}, counted("bands.all", columns.length, facts)),
-        element("ul", { class: "small" }, proposals.map((one) => element("li", {}, `${one.column}: ${edges(one.changes)}`))),
+        element("ul", { class: "small" }, proposals.map((one) => element("li", {}, `${one.column}: ${edges(one.changes)} (${held(one.shares)})`))),
         button("make-all-bands", say("remedy.bands"), () => studio.change("band", { columns })),
       ),
     ];
@@ -96,11 +96,13 @@ const Public = (() => {
 
   const edges = ({ bands }) => bands.map(plain).join(" – ");
 
-  /** A number in bands, with what that gains and where they would begin, for a click; of either shape. */
+  const held = (shares) => shares.map((share) => (share > 0 && share < 0.005 ? `<${percent(0.01)}` : percent(share))).join(" – ");
+
+  /** A number in bands, with what that gains, where they would begin and who is in them, for a click. */
   function banding(studio, name) {
     const proposal = lastOffered(studio).find(({ column }) => column === name);
     if (!proposal) return [];
-    const { column, count, before, after, changes, other, growing } = proposal;
+    const { column, count, before, after, changes, shares, heap } = proposal;
     const id = `column-${studio.state.opened.names.indexOf(column)}`;
     const make = (bands) => studio.change("edit", { column, changes: bands });
     const facts = { column, count, before: percent(before, 1), after: percent(after, 1), edges: edges(changes) };
@@ -109,13 +111,9 @@ const Public = (() => {
         "div",
         { class: "offer" },
         element("span", {}, say("bands.gain", facts)),
+        shares.length ? element("span", {}, say("bands.held", { shares: held(shares) })) : null,
+        heap === null ? null : element("span", {}, say("bands.heap", { value: plain(heap) })),
         button(`${id}-make-bands`, say("remedy.bands"), () => make(changes)),
-        other
-          ? [
-              element("span", {}, say(growing ? "bands.even" : "bands.growing", { edges: edges(other) })),
-              button(`${id}-make-other`, say("remedy.these"), () => make(other)),
-            ]
-          : null,
       ),
     ];
   }
