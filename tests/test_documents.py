@@ -37,6 +37,7 @@ import pytest
 import kakuran as kk
 from kakuran import samples
 from kakuran.cli import main
+from kakuran.vertical import VerticalPlan
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -54,9 +55,9 @@ PAGES = {
 BLOCK = re.compile(r"^```(?P<kind>python|console|text)(?P<rest>[^\n]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 PROMPT = re.compile(r"^(?P<folder>[a-z]*)\$ (?P<line>.*)$")
 EXAMPLE = re.compile('title="(for example|例)"')
-NUMBER = re.compile(r"[-−+±]?\d[\d,.]*(?:e[-+]?\d+)?|\b[0-9a-f]{4}(?:-[0-9a-f]{4})+\b|(?<=#)[\w-]{20,}")
+NUMBER = re.compile(r"\b[0-9a-f]{4}(?:-[0-9a-f]{4})+\b|[-−+±]?\d[\d,.]*(?:e[-+]?\d+)?|(?<=#)[\w-]{20,}")
 HOSTS = re.compile(r"\b(?P<host>[a-z]+)\.example:\d+")
-SERVING = ("studio", "collect serve", "vertical serve")
+SERVING = ("studio", "collect serve", "vertical serve", "vertical predict --fit")
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 TARGETS = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
@@ -164,6 +165,9 @@ class Terminal:
 
     def _kakuran(self, folder: Path, words: list[str]) -> str:
         words = [HOSTS.sub(lambda host: f"127.0.0.1:{self.ports[host['host']]}", word) for word in words]
+        if "--fingerprint" in words:
+            words[words.index("--fingerprint") + 1] = VerticalPlan.load(folder / "plan.toml").fingerprint
+        self.monkeypatch.setenv("XDG_STATE_HOME", str(folder))
         if any(" ".join(words).startswith(name) for name in SERVING):
             return self._serve(folder, words)
         printed = io.StringIO()
@@ -190,8 +194,7 @@ class Terminal:
             line = os.read(server.stdout.fileno(), 1 << 16).decode()
             assert line, (words, printed)
             printed += line
-        if "--as" in words:
-            self.ports[words[words.index("--as") + 1]] = found[1]
+        self.ports["bank"] = found[1]
         return printed
 
     def stop(self) -> None:
