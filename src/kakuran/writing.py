@@ -13,6 +13,7 @@ from kakuran.errors import ReleaseError
 from kakuran.randomness import Randomness
 from kakuran.words import Phrase
 
+IS_POSIX = os.name == "posix"
 OWNER_ALONE = 0o600
 """Who may read and write what others should not see."""
 
@@ -115,7 +116,7 @@ def _locked(folder: Path) -> int | None:
 
     There is none where folders cannot be locked, as on Windows and some network drives: there nothing is swept.
     """
-    if os.name != "posix":
+    if not IS_POSIX:
         return None
     from fcntl import LOCK_EX, LOCK_NB, flock
 

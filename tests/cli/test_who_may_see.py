@@ -99,6 +99,7 @@ def test_values_that_a_spreadsheet_would_run_are_named_before_they_are_released_
     for told in (drafted, checked):
         assert "column 'job': a spreadsheet would run '=1+1'" in told.stderr
     assert "spreadsheet" not in kakuran("schema", "check", "few.csv", "-s", "few.toml").stderr
+    kakuran("schema", "confirm", "odd.toml")
     assert kakuran("perturb", "odd.csv", "-s", "odd.toml", "--k", 5, "-o", "odd-out.csv").returncode == 0
     assert kakuran("crosstab", "odd-out.csv", "job", "-o", "jobs.csv").returncode == 0
     assert '\n"\'=1+1",' in (folder / "jobs.csv").read_text(encoding="utf-8-sig")

@@ -176,7 +176,7 @@ def test_what_a_route_does_not_do_is_refused_with_what_it_does(form_site, method
     assert set(refused.headers["allow"].split(", ")) == ({"POST"} if "api" in path else {"GET", "HEAD"})
 
 
-NASTY = "'; DROP TABLE records; --<script>alert(1)</script>\"&\u2028"
+NASTY = "'; DROP TABLE records; --<script>alert(1)</script>\"&"
 
 
 def test_sql_and_scripts_in_texts_and_values_are_just_texts(serve, address, owner):

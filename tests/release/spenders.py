@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import kakuran as kk
+from kakuran import writing
 from kakuran.design import Spending, ledger_file as ledgers
 from kakuran.release import perturb_file
 
@@ -117,7 +118,7 @@ def pretend_to_be_windows():
             raise PermissionError(errno.EACCES, "Permission denied")
         return opened(path, *rest, **more)
 
-    ledgers.IS_POSIX = False
+    ledgers.IS_POSIX = writing.IS_POSIX = False
     shutil._use_fd_functions = False  # where folders cannot be opened, they are emptied by name
     sys.modules["msvcrt"] = SimpleNamespace(locking=locking, LK_LOCK="LK_LOCK")
     Path.replace, os.open = replace, open_file

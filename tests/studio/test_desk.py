@@ -438,7 +438,7 @@ def small(tmp_path):
     desk = Desk(tmp_path)
     desk.open(str(tmp_path / "few.csv"))
     desk.wish(k=5)
-    desk.release(str(tmp_path / "out.csv"), "en")
+    released(desk, tmp_path / "out.csv")
     desk.attack(SAY)
     desk.report("en")
     return tmp_path
@@ -492,7 +492,7 @@ def test_the_password_of_a_database_is_in_no_file_and_on_no_page_and_still_opens
     assert Path(shown["targets"]).name == "people-release.parquet"
     desk.start_ledger()
     desk.wish(k=5)
-    made = desk.release(str(tmp_path / "out.parquet"), "en")
+    made = released(desk, tmp_path / "out.parquet")
     desk.report("en")
     assert "set PGPASSWORD" in made["commands"]
     assert "set PGPASSWORD" in made["python"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -48,7 +49,7 @@ def infer(
     from kakuran.counts import every_code
     from kakuran.design import propose_bands
     from kakuran.engine import count_tables
-    from kakuran.schema import Layout, Numeric, Schema
+    from kakuran.schema import Dropped, Layout, Numeric, Schema
     from kakuran.writing import write_text
 
     check_new(output, force=force)
@@ -69,10 +70,13 @@ def infer(
     if schema.drafted:
         confirm_it = shlex.join(["kakuran", "schema", "confirm", str(output)])
         say(Phrase("once all that it says is public knowledge, say so: {command}", command=confirm_it))
-    numbers = [one for one in schema.perturbed if isinstance(one, Numeric)]
+    # What is missing is counted apart: a draft does not say yet what becomes of it.
+    numbers = [replace(one, missing="category") for one in schema.perturbed if type(one) is Numeric]
     with progress("counting", source.rows) as advance:
         cells = [[every_code(one)] for one in numbers]
-        tallies = count_tables(source, Layout(schema, is_released=False), cells, advance) if numbers else []
+        others = [Dropped(name) for name in source.names if name not in {one.name for one in numbers}]
+        layout = Layout(Schema([*numbers, *others]), is_released=False)
+        tallies = count_tables(source, layout, cells, advance) if numbers else []
     counts = {one.name: tally.counts for one, tally in zip(numbers, tallies, strict=True)}
     proposals = propose_bands(schema.confirmed(), n=records, k=USUAL_K, counts=counts)
     if proposals:

@@ -340,6 +340,7 @@ def _url(address: str) -> URL:
     except (ValueError, ArgumentError):
         raise CollectError(
             Phrase(
-                "the address of the database cannot be read; it is written postgresql://user:password@host:port/name"
+                "the address of the database cannot be read; it is written postgresql://user@host:port/name, with the "
+                "password in PGPASSWORD"
             )
         ) from None
