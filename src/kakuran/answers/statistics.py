@@ -578,7 +578,7 @@ def _pearson_by_model(
     reader: Reader, numbers: tuple[ReadNumber, ReadNumber], unclear: Statistic, progress: Progress
 ) -> Statistic:
     """With the help of the joint model, where noise hides how two numbers go together."""
-    cells, bases = [one.cells for one in numbers], [one.functions for one in numbers]
+    cells, bases = [one.cells for one in numbers], [_orthogonal(one.functions) for one in numbers]
     moments = moments_of(told_cells(reader, cells, progress), bases, reader.n, smooth=True)
     names = [one.name for one in numbers]
     joint = reader.joint([model_cells(reader.plan, name) for name in names], progress)
@@ -598,6 +598,16 @@ def _pearson_by_model(
     low, high = np.minimum(low, estimate), np.maximum(high, estimate)
     reason = Phrase("the joint model with its pairs as told: {reason}", reason=joint.model.reason)
     return replace(unclear, estimates=estimate, errors=errors, low=low, high=high, rests_on="model", reason=reason)
+
+
+def _orthogonal(functions: Array) -> Array:
+    """The same functions of cells, the first of which is 1, each without what those before it have.
+
+    Of a number whose people lie at one end of its range, a number and its square are nearly the same function: moments
+    of both would be known as little, and their difference be taken for sure.
+    """
+    made = np.linalg.qr(functions.T)[0].T
+    return np.asarray(made / made[0, 0])
 
 
 def _doubt_of_records(reader: Reader, records: TiltedRecords, names: Sequence[str]) -> Array:
