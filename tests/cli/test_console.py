@@ -200,7 +200,7 @@ VALUES = {"female", "male", "north", "south", "east", "west", "centre", "Pk"}
 
 def test_the_terminal_speaks_the_language_of_the_system_or_the_one_that_is_asked_for(in_japanese, monkeypatch):
     own = {"sex", "age", "job", "region", "schema", "toml", "out", "parquet", "retention", "square", "wave", "about"}
-    own |= {"kakuran", "crosstab", "advise", "DATA", "drafted", "true", "confirm"}
+    own |= {"kakuran", "crosstab", "advise", "DATA", "drafted", "true", "confirm", "bands"}
     steps = [
         ("schema", "infer", "people.csv", "-o", "out.toml"),
         ("schema", "check", "people.csv", "-s", "schema.toml"),

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from kakuran.cli.console import answer_done, check_new, progress, say
+from kakuran.cli.console import answer_done, check_new, progress, said, say
 from kakuran.cli.options import (
     CsvOptions,
     Data,
@@ -88,7 +88,7 @@ def infer(
             )
         )
     for proposal in proposals:
-        say(f"  {proposal}")
+        say(f"  {said(proposal.said)}")
     answer_done(json, schema=output, columns=len(schema), perturbed=[one.name for one in schema.perturbed])
 
 
