@@ -85,7 +85,8 @@ def make_release(page, target, *, with_reports=False):
 
 def do_what_the_script_says(page, target, other):
     """Run the first command that the page shows, to write another release of the same."""
-    command = page.locator("#commands").inner_text().splitlines()[0].replace(f"{target.stem}.", f"{other.stem}.")
+    lines = page.locator("#commands").inner_text().splitlines()
+    command = next(line for line in lines if line.startswith("kakuran")).replace(f"{target.stem}.", f"{other.stem}.")
     words = shlex.split(command)[1:]
     del words[words.index("--report") : words.index("--public") + 1]
     done = CliRunner().invoke(app, words, catch_exceptions=False)

@@ -200,7 +200,9 @@ def test_a_file_may_have_any_name(tmp_path, survey, name):
 
 @pytest.mark.parametrize("address", ["postgresql://me:hidden@host:port/db", "postgres://me:hidden@[::1/db"])
 def test_an_address_that_cannot_be_read_is_refused_and_not_repeated(survey, address):
-    with pytest.raises(CollectError, match="postgresql://user@host:port/name, with the password in PGPASSWORD") as refused:
+    with pytest.raises(
+        CollectError, match="postgresql://user@host:port/name, with the password in PGPASSWORD"
+    ) as refused:
         open_store(address, survey)
     assert "hidden" not in str(refused.value)
 

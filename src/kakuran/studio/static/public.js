@@ -74,7 +74,7 @@ const Public = (() => {
 
   const lastOffered = ({ state: { opened, columns } }) =>
     (offered.named === opened.named ? offered.proposals : []).filter(
-      ({ column }) => columns[column].type === "numeric" && !columns[column].bands,
+      ({ column }) => columns[column]?.type === "numeric" && !columns[column].bands, // read again, the table may have others
     );
 
   function bandingAll(studio, every) {
