@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.stats import binom
+from tests.shuffling import divergence, shuffled
 
 import kakuran as kk
 from kakuran.design import Blanket, CentralPart, central_epsilon, composed_epsilon
@@ -59,22 +60,6 @@ def chances(ratio, sizes, shares, windows, value):
     return found
 
 
-def released(people):
-    """How likely each shuffled release is."""
-    found = Counter({(): 1.0})
-    for person in people:
-        grown = Counter()
-        for shown, chance in found.items():
-            for output, more in person.items():
-                grown[tuple(sorted((*shown, output)))] += chance * more
-        found = grown
-    return found
-
-
-def divergence(one, other, epsilon):
-    return sum(max(chance - math.exp(epsilon) * other[output], 0.0) for output, chance in one.items())
-
-
 @st.composite
 def designs(draw):
     """Column sets of few values, with windows of one or more of them, and as many people as can be counted out."""
@@ -97,7 +82,7 @@ def test_the_real_divergence_of_neighbouring_tables_is_never_above_it(design, lo
     others = [data.draw(st.sampled_from(values)) for _ in range(n - 1)]
     one, other = (data.draw(st.sampled_from(values)) for _ in range(2))
     tables = [
-        released([chances(math.exp(local), sizes, shares, windows, value) for value in (*others, own)])
+        shuffled([chances(math.exp(local), sizes, shares, windows, value) for value in (*others, own)])
         for own in (one, other)
     ]
     blanket = Blanket.of(
@@ -160,7 +145,7 @@ def test_releases_in_which_anybody_is_linked_too_surely_are_as_rare_as_was_promi
         local, [(share, size / window) for share, size, window in zip(shares, sizes, windows, strict=True)]
     )
     failing = sum(
-        chance for shown, chance in released(people).items() if max(posteriors(shown, people)) > (1 + 1e-9) / k
+        chance for shown, chance in shuffled(people).items() if max(posteriors(shown, people)) > (1 + 1e-9) / k
     )
     assert failing <= blanket.failure(n, k) + 1e-12
 
@@ -168,7 +153,7 @@ def test_releases_in_which_anybody_is_linked_too_surely_are_as_rare_as_was_promi
 def test_the_bound_on_failing_releases_is_not_empty():
     """A table of which it is far below one, and some releases fail."""
     people = [chances(math.exp(0.7), (6,), (1.0,), (1,), (value,)) for value in (0, 1, 1, 1, 1)]
-    failing = sum(chance for shown, chance in released(people).items() if max(posteriors(shown, people)) > 1 / 2)
+    failing = sum(chance for shown, chance in shuffled(people).items() if max(posteriors(shown, people)) > 1 / 2)
     assert 0 < failing <= Blanket(0.7, 6).failure(5, 2) < 0.3
 
 
@@ -177,7 +162,7 @@ def test_two_releases_together_stay_below_what_is_composed(levels):
     """Of three people, all pairs of releases, counted out."""
     size = round(levels)
     tables = [
-        released([chances(math.exp(1.2), (size,), (1.0,), (1,), (value,)) for value in (0, 0, own)]) for own in (0, 1)
+        shuffled([chances(math.exp(1.2), (size,), (1.0,), (1,), (value,)) for value in (0, 0, own)]) for own in (0, 1)
     ]
     both = [Counter({pair: one[pair[0]] * one[pair[1]] for pair in itertools.product(one, repeat=2)}) for one in tables]
     for delta in (1e-1, 1e-2, 1e-3):

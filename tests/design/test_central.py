@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.stats import norm
+from tests.shuffling import divergence, shuffled
 
 import kakuran as kk
 from kakuran.collect import open_store
@@ -37,10 +38,6 @@ def two_numbers(n, local):
                 first[heads + told, blanket - heads + 1 - told] += chance * share
                 second[heads + 1 - told, blanket - heads + told] += chance * share
     return first, second
-
-
-def divergence(one, other, epsilon):
-    return sum(max(chance - math.exp(epsilon) * other[output], 0.0) for output, chance in one.items())
 
 
 @settings(deadline=None, max_examples=60)
@@ -81,18 +78,6 @@ def outputs_of(plan, person):
             if chance:
                 found[place, said] = chance
     assert sum(found.values()) == pytest.approx(1)
-    return found
-
-
-def shuffled(people):
-    """How likely each release is once it is shuffled: how many records show each output."""
-    found = Counter({(): 1.0})
-    for chances in people:
-        grown = Counter()
-        for shown, chance in found.items():
-            for output, more in chances.items():
-                grown[tuple(sorted((*shown, output)))] += chance * more
-        found = grown
     return found
 
 
