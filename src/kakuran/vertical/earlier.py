@@ -232,13 +232,17 @@ class EarlierRuns:
             file.execute("INSERT INTO predictions VALUES (?, ?, ?)", (model, about, _kept(file, members)))
             file.execute("INSERT OR IGNORE INTO ids VALUES (?)", (known_by,))
 
-    def settle(self, between: Array) -> None:
-        """Note what the sums came to: a run with the very same ones as another told nothing new."""
+    def settle(self, between: Array, decoys: int) -> None:
+        """Note what the sums came to: a run with the very same ones as another told nothing new but its decoys."""
         if self._path is None or self._number is None:
             return
         with self._opened(self._path) as file:
             told = hmac.digest(_key(file), np.ascontiguousarray(between).tobytes(), "sha256")
-            file.execute("UPDATE runs SET told = ? WHERE number = ?", (told, self._number))
+            same = "SELECT 1 FROM runs AS other WHERE other.people = runs.people AND other.told = ?"
+            file.execute(
+                f"UPDATE runs SET told = ?, sums = CASE WHEN EXISTS ({same}) THEN ? ELSE sums END WHERE number = ?",  # noqa: S608
+                (told, told, decoys, self._number),
+            )
 
     @staticmethod
     @contextmanager
@@ -438,13 +442,11 @@ def _is_nearly(versions: Members, other: Members, fewest: int) -> bool:
 
 
 def _runs(file: sqlite3.Connection, but_last: int = 0) -> list[_Run]:
-    """The runs that told something new, without those written down last."""
+    """All runs without those written down last."""
     held = file.execute("SELECT * FROM people WHERE number IN (SELECT people FROM runs)")
     people = {number: np.frombuffer(members, np.uint64) for number, members in held}
     told = file.execute(
-        "SELECT people, sums FROM runs WHERE number <= (SELECT max(number) FROM runs) - ? "
-        "GROUP BY people, coalesce(told, number)",
-        (but_last,),
+        "SELECT people, sums FROM runs WHERE number <= (SELECT max(number) FROM runs) - ?", (but_last,)
     )
     return [_Run(people[number], sums) for number, sums in told]
 

@@ -162,14 +162,19 @@ class Party:
     def _sums_told(self) -> int:
         """Sums of each of our columns: one a column of the others, one for each whose products we make, and decoys."""
         others, peers = len(self.plan.columns) + 1 - len(self._columns.names), len(self.plan.names) - 1
-        return others + peers - self.plan.names.index(self.name) + DECOY_SUMS * peers
+        return others + peers - self.plan.names.index(self.name) + self._decoys_told
+
+    @property
+    def _decoys_told(self) -> int:
+        """Sums of each of our columns that decoys amount to; nobody sees what they were, so they count in every run."""
+        return DECOY_SUMS * (len(self.plan.names) - 1)
 
     def _run_gram(
         self, links: Mapping[str, Link], done: frozenset[str], told: Told, own: OwnColumns, standardised: Standardised
     ) -> Outcome:
         moments = pool_moments(links, self.plan, self.name, standardised, self._checkpoints, done, self.notify)
         if self.name == self.plan.names[-1]:  # it has read all its sums itself; others are told them by whoever asked
-            self._earlier.settle(moments.between(self.plan.held_by(self.name)))
+            self._earlier.settle(moments.between(self.plan.held_by(self.name)), self._decoys_told)
         check_moments(moments, standardised, self.plan.limits)
         selection = select(moments, self.plan.rules)
         exposure = exposure_of_moments(moments, self.name, self.plan.holder, own, told, self._sums_told)
