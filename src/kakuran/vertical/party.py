@@ -281,9 +281,12 @@ def agree(
     *,
     target: str | None = None,
     key: Path | None = None,
+    memory: Path | None = None,
     **settings: Any,
 ) -> VerticalPlan:
     """Make a plan, or join the one that is there: add our columns, make our key.
+
+    A plan that has us already, with the columns given and the `key` given, is agreed to as it has become.
 
     Parameters
     ----------
@@ -301,6 +304,8 @@ def agree(
         The column to explain, which the first party names.
     key : Path
         Our key, which is made unless it is there; beside the plan by default, where it must not be there yet.
+    memory : Path
+        File that remembers what we agree to, for `recognise`.
     **settings : Any
         What else the first party settles; see `VerticalPlan`.
     """
@@ -327,14 +332,19 @@ def agree(
 
     def with_us(certificate: str) -> VerticalPlan:
         terms = Terms(me, tuple(brought), ids, certificate, most_ids)
+        if draft is not None and Terms(me, tuple(brought), ids, certificate) in [
+            replace(terms, most_ids=0) for terms in draft.parties if certificate
+        ]:
+            return draft
         if draft is not None:
             return draft.joined_by(terms, holds_target=holds_target)
         return VerticalPlan((terms,), explained, me if holds_target else "", **settings)
 
-    with_us("")  # what cannot be agreed on is refused before a key is made
-    is_ready = key is not None and key.exists()
-    file = key or own_key(path, me)
-    plan = with_us(certificate_in(file) if is_ready else make_key(file, me))
+    certificate = certificate_in(key) if key is not None and key.exists() else ""
+    plan = with_us(certificate)  # what cannot be agreed on is refused before a key is made
+    if not certificate:
+        plan = with_us(make_key(key or own_key(path, me), me))
+    EarlierRuns(memory).agree(plan.terms(me).certificate, plan.terms_of(me))
     plan.save(path)
     return plan
 
