@@ -231,6 +231,7 @@ class EarlierRuns:
         refuses what is too much. The same values by the same model are rounded alike, and tell nothing new.
         """
         if self._path is None:
+            check([])
             return
         with self._opened(self._path) as file:
             content = [one + row.tobytes() for one, row in zip(ids, own.values + 0.0, strict=True)]

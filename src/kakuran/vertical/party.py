@@ -23,7 +23,7 @@ from kakuran.vertical.disclosure import check_columns, check_count, check_moment
 from kakuran.vertical.earlier import EarlierRuns, Told
 from kakuran.vertical.fit import OwnCoefficient, OwnPart, VerticalFit
 from kakuran.vertical.gram import DECOY_SUMS, pair_stage, pool_moments
-from kakuran.vertical.leakage import exposure_of_moments
+from kakuran.vertical.leakage import exposure_of_moments, most_read_off
 from kakuran.vertical.meeting import Greeting, greet
 from kakuran.vertical.messages import InterceptPart, Target, numbers
 from kakuran.vertical.own import OwnColumns, Standardised, read_own
@@ -234,7 +234,12 @@ class Party:
         )
         intercept = -ours.value - sum(part.value for part in parts.values()) if self.plan.intercept else None
         owner = dict(zip(self.plan.columns, self.plan.owners, strict=True))
-        return VerticalFit(
+        spreads = {self.name: ours.spread, **{peer: told.spread for peer, told in parts.items()}}
+        size = np.abs(outcome.inference.coefficients) * outcome.target_scale
+        for party in spreads:  # no part varies by more than all its columns do together, whatever it says
+            most = sum(size[at] for at, name in enumerate(outcome.inference.names) if owner[name] == party)
+            spreads[party] = min(spreads[party], float(most))
+        fit = VerticalFit(
             party=self.name,
             run=run,
             fingerprint=self.plan.fingerprint,
@@ -248,12 +253,15 @@ class Party:
             intercept=intercept,
             target_scale=outcome.target_scale,
             target_mean=mean,
-            spreads={self.name: ours.spread, **{peer: told.spread for peer, told in parts.items()}},
+            spreads=spreads,
             own_part=part,
             exposure=outcome.exposure,
             rounds=outcome.rounds,
             transcripts=tuple(link.transcript.to_dict() for link in links.values()),
         )
+        own_held = held.only(list(own))
+        read_off = {peer: most_read_off(fit.in_steps(own_held, peer), own_held) for peer in links}
+        return replace(fit, own_part=replace(part, read_off=read_off))
 
     def _own_coefficients(self, outcome: Outcome, standardised: Standardised) -> dict[str, OwnCoefficient]:
         own, inference = {}, outcome.inference
