@@ -49,8 +49,7 @@ CREATE TABLE IF NOT EXISTS contents (run INTEGER NOT NULL, name TEXT NOT NULL, p
 CREATE TABLE IF NOT EXISTS ids (name TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS alignments
     (number INTEGER PRIMARY KEY, day TEXT NOT NULL, party TEXT, theirs INTEGER NOT NULL, ours INTEGER, shared INTEGER);
-CREATE TABLE IF NOT EXISTS plans (fingerprint TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS agreed (number INTEGER PRIMARY KEY, certificate TEXT NOT NULL, terms TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS agreed (number INTEGER PRIMARY KEY, certificate TEXT, terms TEXT, fingerprint TEXT);
 CREATE TABLE IF NOT EXISTS predictions (model TEXT, about TEXT, people INTEGER NOT NULL);
 """
 _A_YEAR = timedelta(days=365)
@@ -190,14 +189,14 @@ class EarlierRuns:
         if self._path is None:
             return False
         with self._opened(self._path) as file:
-            held = file.execute("SELECT 1 FROM plans WHERE fingerprint = ?", (fingerprint,))
+            held = file.execute("SELECT 1 FROM agreed WHERE fingerprint = ?", (fingerprint,))
             return held.fetchone() is not None
 
     def recognise(self, fingerprint: str) -> None:
         """Remember a plan by its fingerprint."""
         if self._path is not None:
             with self._opened(self._path) as file:
-                file.execute("INSERT OR IGNORE INTO plans VALUES (?)", (fingerprint,))
+                file.execute("INSERT INTO agreed (fingerprint) VALUES (?)", (fingerprint,))
 
     def agree(self, certificate: str, terms: Mapping[str, Any]) -> None:
         """Remember what we agree to under this certificate of ours."""

@@ -166,7 +166,9 @@ def recognise(plan: VerticalPlan, me: str, memory: Path | None, fingerprint: str
         )
     if memory is not None:
         _check_agreed(plan, me, earlier.agreed(plan.terms(me).certificate))
-    if fingerprint is None and not earlier.knows(plan.fingerprint):
+    if earlier.knows(plan.fingerprint):
+        return
+    if fingerprint is None:
         raise ProtocolError(
             Phrase(
                 "this plan, as it is, is new here: have {parties} read its fingerprint out to you, over the telephone "
