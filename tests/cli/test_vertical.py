@@ -20,8 +20,10 @@ import pytest
 
 from kakuran import open_source
 from kakuran.cli import main
+from kakuran.errors import ProtocolError
 from kakuran.samples import companies
 from kakuran.vertical import Limits, Party, Terms, VerticalPlan, read_own, recognise
+from kakuran.vertical.earlier import EarlierRuns
 from kakuran.vertical.party import side_by_side
 
 NEW = ("-o", "new.fit.json")
@@ -85,8 +87,8 @@ def terminals(tmp_path_factory):
     return bank, shop
 
 
-def agree_on_a_plan(bank, shop):
-    made = bank.run("init", "--as", "bank", "--data", "data.csv", "--id", "customer", "--target", "spending")
+def agree_on_a_plan(bank, shop, ours=("init", "--as", "bank", "--data", "data.csv", "--id", "customer")):
+    made = bank.run(*ours, "--target", "spending")
     assert made.returncode == 0, made.stderr
     shutil.copy(bank.folder / "plan.toml", shop.folder)
     joined = shop.run("init", "--as", "shop", "--data", "data.csv", "--id", "customer")
@@ -190,7 +192,7 @@ def test_a_fit_from_another_folder_without_one_customer_is_refused(tmp_path):
     assert "would speak of 1 person only" in " ".join(" ".join(side.stderr for side in sides).split())
 
 
-def test_a_certificate_we_have_not_met_asks_once_for_the_fingerprint_the_others_read_out(tmp_path):
+def test_a_plan_we_have_not_run_asks_once_for_the_fingerprint_the_others_read_out(tmp_path):
     bank, shop = (Terminal(tmp_path / name) for name in ("bank", "shop"))
     for terminal, table in zip((bank, shop), companies(300), strict=True):
         pyarrow.csv.write_csv(table, terminal.folder / "data.csv")
@@ -199,7 +201,7 @@ def test_a_certificate_we_have_not_met_asks_once_for_the_fingerprint_the_others_
     refused = bank.run(*serve)
     assert refused.returncode == 7
     fingerprint = VerticalPlan.load(bank.folder / "plan.toml").fingerprint
-    assert "certificate of shop in this plan: have them read the plan's fingerprint out" in refused.stderr
+    assert "have shop read its fingerprint out to you" in " ".join(refused.stderr.split())
     assert fingerprint not in refused.stderr  # whoever is shown it would not ask for it
     swapped = shop.folder / "swapped.toml"
     plan = VerticalPlan.load(shop.folder / "plan.toml")
@@ -211,6 +213,58 @@ def test_a_certificate_we_have_not_met_asks_once_for_the_fingerprint_the_others_
     assert "the plan here has another fingerprint than" in refused.stderr
     assert "nobody came" in bank.run(*serve, "--fingerprint", fingerprint.upper().replace("-", " ")).stderr
     assert "nobody came" in bank.run(*serve).stderr  # it is known now
+
+
+def test_a_plan_that_comes_back_with_more_of_ours_is_refused_until_we_agree_to_it(tmp_path):
+    """A partner added our column of illnesses, took four limits off and read the new fingerprint out: it ran."""
+    bank, shop = (Terminal(tmp_path / name) for name in ("bank", "shop"))
+    for terminal, table in zip((bank, shop), companies(300), strict=True):
+        pyarrow.csv.write_csv(table, terminal.folder / "data.csv")
+    ours = ("init", "--as", "bank", "--data", "data.csv", "--id", "customer", "--column", "age", "--column", "income")
+    agree_on_a_plan(bank, shop, ours)
+    honest = VerticalPlan.load(bank.folder / "plan.toml")
+
+    def serve(plan, *more):
+        plan.save(bank.folder / "plan.toml")
+        known = ("--fingerprint", plan.fingerprint, "--host", "127.0.0.1", "--port", "0", "--patience", "0.1")
+        return bank.run("serve", "--as", "bank", "--data", "data.csv", *known)
+
+    served = serve(honest)
+    assert "bank brings age, income" in served.stderr
+    assert "nobody came" in served.stderr
+    first, second = honest.parties
+    more = dataclasses.replace(first, columns=("age", "income", "savings"))
+    for edited, said in (
+        (dataclasses.replace(honest, parties=(more, second)), "columns: age, income, savings, not age, income"),
+        (dataclasses.replace(honest, limits=Limits(smallest_group=0)), "smallest_group: 0, not 20"),
+        (dataclasses.replace(honest, protocol="residual"), "protocol: residual, not gram"),
+    ):
+        refused = serve(edited)
+        assert refused.returncode == 7
+        assert said in " ".join(refused.stderr.split())
+        assert "init --key" in " ".join(refused.stderr.split())
+    agreed = bank.run(*ours, "--column", "savings", "--key", "bank.key")
+    assert agreed.returncode == 7  # not to this plan, which is the one before with another protocol
+    assert bank.run(*ours, "--key", "bank.key").returncode == 0
+    assert "nobody came" in serve(dataclasses.replace(honest, protocol="residual")).stderr
+    assert "nobody came" in serve(dataclasses.replace(honest, limits=Limits(smallest_group=30))).stderr
+
+
+def test_every_plan_asks_for_its_fingerprint_whatever_certificates_were_met_before(tmp_path):
+    """A certificate met under one name passed under another, and limits taken off later passed without a word."""
+    memory = tmp_path / "earlier.runs"
+
+    def plan(other, certificate, **settings):
+        parties = (Terms("bank", ("age",), "id", "ours"), Terms(other, ("visits",), "id", certificate))
+        return VerticalPlan(parties, "y", other, **settings)
+
+    first = plan("mallory", "met")
+    EarlierRuns(memory).agree("ours", first.terms_of("bank"))
+    recognise(first, "bank", memory, first.fingerprint)
+    recognise(first, "bank", memory)
+    for other in (plan("shop", "met"), plan("mallory", "met", search="none"), plan("mallory", "new")):
+        with pytest.raises(ProtocolError, match="its fingerprint out to you"):
+            recognise(other, "bank", memory)
 
 
 @pytest.mark.parametrize(

@@ -96,16 +96,26 @@ def asked_again_and_again(case, remembering, other, folder):
     return run
 
 
-def test_the_same_question_tells_nothing_new_and_others_come_to_an_end(tmp_path):
+def test_the_same_question_tells_its_decoys_anew_and_others_come_to_an_end(tmp_path):
     """Each run tells three sums of each of bob's columns, decoys count two; he has 100 records, five a sum."""
     run = asked_again_and_again(companies(100, 3, 2), "bob", "alice", tmp_path)
     first, *again = [run() for _ in range(3)]
-    assert [first.earlier_runs, *(each.earlier_runs for each in again)] == [0, 1, 1]
-    told = [run(seed) for seed in range(3)]
-    assert [each.earlier_runs for each in told] == [1, 2, 3]
-    assert told[-1].unlocking_records == first.unlocking_records - 3 * 5
-    with pytest.raises(GuardError, match=r"a sum for every 4\.0 of our records, not for every 5"):
-        run(3)
+    assert [first.earlier_runs, *(each.earlier_runs for each in again)] == [0, 1, 2]
+    assert [first.unlocking_records - each.unlocking_records for each in again] == [5, 5 + 2]
+    told = [run(seed) for seed in range(2)]
+    assert [each.earlier_runs for each in told] == [3, 4]
+    assert told[-1].unlocking_records == first.unlocking_records - (5 + 2 + 2 + 5)
+    with pytest.raises(GuardError, match=r"a sum for every 4\.2 of our records, not for every 5"):
+        run(2)
+
+
+def test_a_question_repeated_for_its_decoys_comes_to_an_end(tmp_path):
+    """Decoys about 16 people each time read all four columns of 1,200 people in 75 runs; each repeat was free."""
+    run = asked_again_and_again(companies(100, 3, 2), "bob", "alice", tmp_path)
+    for _ in range(7):
+        run()
+    with pytest.raises(GuardError, match=r"a sum for every 4\.5 of our records, not for every 5"):
+        run()
 
 
 def test_sums_that_we_are_only_told_count_again_however_equal_they_are(tmp_path):

@@ -5,8 +5,9 @@ import pyarrow as pa
 import pytest
 
 from kakuran.errors import DataError, GuardError, ProtocolError
-from kakuran.vertical import Limits, VerticalPlan, fit_vertically, predict_together
-from kakuran.vertical.messages import MaskedPart
+from kakuran.vertical import Limits, VerticalPlan, fit_vertically, party, predict_together
+from kakuran.vertical.messages import InterceptPart, MaskedPart
+from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.party import side_by_side
 
 from .companies import companies
@@ -173,3 +174,50 @@ def test_models_are_counted_together_for_each_person_and_each_content(tmp_path):
     changed = some["bank"].set_column(2, "income", pa.array(INCOME[:450] + 1))
     remembered(*first[:2], some | {"bank": changed}, memory)
     remembered(*second[:2], some, memory, despite_earlier_runs=True)
+
+
+def test_a_rare_answer_that_rounding_tells_in_full_is_not_told():
+    """Every yes was one step and every no none, of 300 among 10,000 people, and counted as a tenth of a bit."""
+    rng, people = np.random.default_rng(2), 3_000
+    ill = (np.arange(people) < 90).astype(int)
+    noise, other, income = rng.normal(size=(3, people))
+    others = np.column_stack([np.ones(people), ill, income, other])
+    noise -= others @ np.linalg.lstsq(others, noise, rcond=None)[0]
+    bank = pa.table({"id": range(people), "ill": ill, "income": income})
+    shop = pa.table({"id": range(people), "s0": other, "y": 0.16 * ill + noise})
+    tables, names = {"bank": bank, "shop": shop}, {"bank": ["ill", "income"], "shop": ["s0"]}
+    plan = VerticalPlan.of(names, target="y", holder="shop", search="none", least=1)
+    fits = fit_vertically(tables, plan)
+    assert fits["bank"].bits_told("shop") < 0.12
+    with pytest.raises(GuardError, match=r"tell shop 0\.2 bits of each person's ill, which take 0\.2 to write down"):
+        predicted(plan, fits, tables)
+
+
+def test_people_unlike_those_fitted_count_by_what_they_are_told():
+    """A model of incomes that are alike told those of all others, 7.1 bits of each, said to be 3.8."""
+    plan, fits, tables = fitted_on({"visits": VISITS, "income": INCOME}, {"visits": 0.5, "income": 1.0})
+    said, wide = [], tables["bank"].set_column(2, "income", pa.array(30 * INCOME))
+    predicted(plan, fits, tables | {"bank": wide}, notify=said.append)
+    steps = fits["bank"].in_steps(OwnColumns.read(wide, ["visits", "income"]), "shop")
+    _, counts = np.unique(steps, return_counts=True)
+    entropy = -counts @ np.log2(counts / 900) / 900
+    assert entropy > 7
+    assert f"our parts tell shop {entropy:.1f} bits of each of these people" in said
+    often = tables["bank"].set_column(1, "visits", pa.array(30 * VISITS))
+    with pytest.raises(GuardError, match=r"tell shop .* bits of each person's visits"):
+        predicted(plan, fits, tables | {"bank": often})
+
+
+def test_nobody_makes_the_step_larger_by_a_spread_it_does_not_have(monkeypatch):
+    """One of three parties said that its part varies more than it does; every yes was one step then, and no no."""
+    case = companies(200, 4, 2, least=1, search="none")
+    parts = {"alice": case.a[:2], "carol": case.a[2:], "bob": case.b}
+    plan = VerticalPlan.of(parts, target="y", holder="bob", search="none", least=1)
+    tables = {name: case.frames["bob" if name == "bob" else "alice"] for name in parts}
+    honest = fit_vertically(tables, plan)["bob"]
+    monkeypatch.setattr(party, "InterceptPart", lambda value, spread: InterceptPart(value, 1000 * spread))
+    fits = fit_vertically(tables, plan)
+    own = dict(zip(honest.inference.names, honest.inference.coefficients, strict=True))
+    for fit in fits.values():
+        most = sum(abs(own[name]) for name in parts["carol"]) * honest.target_scale
+        assert fit.spreads["carol"] == pytest.approx(most)

@@ -113,7 +113,7 @@ def init(
         "intercept": intercept,
     }
     settings = {name: value for name, value in given.items() if value is not None}
-    made = agree(plan, me, csv.open(data), ids, columns, target=target, key=key, **settings)
+    made = agree(plan, me, csv.open(data), ids, columns, target=target, key=key, memory=memory, **settings)
     brought = ", ".join(made.terms(me).columns)
     say(f"{me} brings {brought}; key in {file}, which never leaves this machine")
     if is_new and memory.exists():
@@ -177,7 +177,7 @@ class SeatOptions:
     patience: Annotated[float, typer.Option("--patience", help="Seconds to wait for the others to come.")] = 300.0
     fingerprint: Annotated[
         str | None,
-        typer.Option("--fingerprint", help="The plan's fingerprint as the others read it out; the first time only."),
+        typer.Option("--fingerprint", help="The plan's fingerprint as the others read it out; once a plan."),
     ] = None
 
     def recognised(self, me: str) -> VerticalPlan:
@@ -186,7 +186,9 @@ class SeatOptions:
 
         plan = VerticalPlan.load(self.plan)
         plan.check_complete()
-        recognise(plan, plan.terms(me).name, user_memory(), self.fingerprint)
+        say(f"{me} brings {', '.join(plan.held_by(me))} by {plan.protocol}")
+        _warn_of_limits(plan)
+        recognise(plan, me, user_memory(), self.fingerprint)
         return plan
 
     def meeting(self, me: str, addresses: Sequence[str]) -> Meeting:

@@ -8,6 +8,7 @@ difference of two runs like one who has come.
 from __future__ import annotations
 
 import hmac
+import json
 import os
 import sqlite3
 import sys
@@ -18,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from math import comb
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ CREATE TABLE IF NOT EXISTS contents (run INTEGER NOT NULL, name TEXT NOT NULL, p
 CREATE TABLE IF NOT EXISTS ids (name TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS alignments
     (number INTEGER PRIMARY KEY, day TEXT NOT NULL, party TEXT, theirs INTEGER NOT NULL, ours INTEGER, shared INTEGER);
-CREATE TABLE IF NOT EXISTS certificates (content TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS agreed (number INTEGER PRIMARY KEY, certificate TEXT, terms TEXT, fingerprint TEXT);
 CREATE TABLE IF NOT EXISTS predictions (model TEXT, about TEXT, people INTEGER NOT NULL);
 """
 _A_YEAR = timedelta(days=365)
@@ -183,19 +184,34 @@ class EarlierRuns:
             last = "SELECT max(number) FROM alignments WHERE party = ?"
             file.execute(f"UPDATE alignments SET shared = ? WHERE number = ({last})", (shared, party))  # noqa: S608
 
-    def unknown(self, certificates: Sequence[str]) -> list[str]:
-        """Those of these certificates that no run was made with."""
+    def knows(self, fingerprint: str) -> bool:
+        """Whether the others have read this fingerprint of a plan out before."""
         if self._path is None:
-            return list(certificates)
+            return False
         with self._opened(self._path) as file:
-            known = {content for (content,) in file.execute("SELECT content FROM certificates")}
-        return [one for one in certificates if one not in known]
+            held = file.execute("SELECT 1 FROM agreed WHERE fingerprint = ?", (fingerprint,))
+            return held.fetchone() is not None
 
-    def recognise(self, certificates: Sequence[str]) -> None:
-        """Remember these certificates."""
+    def recognise(self, fingerprint: str) -> None:
+        """Remember a plan by its fingerprint."""
         if self._path is not None:
             with self._opened(self._path) as file:
-                file.executemany("INSERT OR IGNORE INTO certificates VALUES (?)", [(one,) for one in certificates])
+                file.execute("INSERT INTO agreed (fingerprint) VALUES (?)", (fingerprint,))
+
+    def agree(self, certificate: str, terms: Mapping[str, Any]) -> None:
+        """Remember what we agree to under this certificate of ours."""
+        if self._path is not None:
+            with self._opened(self._path) as file:
+                row = (certificate, json.dumps(dict(terms)))
+                file.execute("INSERT INTO agreed (certificate, terms) VALUES (?, ?)", row)
+
+    def agreed(self, certificate: str) -> list[dict[str, Any]]:
+        """All that we agreed to under this certificate of ours, the last first."""
+        if self._path is None:
+            return []
+        with self._opened(self._path) as file:
+            held = file.execute("SELECT terms FROM agreed WHERE certificate = ? ORDER BY number DESC", (certificate,))
+            return [json.loads(terms) for (terms,) in held]
 
     def predict(
         self,
@@ -214,6 +230,7 @@ class EarlierRuns:
         refuses what is too much. The same values by the same model are rounded alike, and tell nothing new.
         """
         if self._path is None:
+            check([])
             return
         with self._opened(self._path) as file:
             content = [one + row.tobytes() for one, row in zip(ids, own.values + 0.0, strict=True)]
@@ -232,13 +249,17 @@ class EarlierRuns:
             file.execute("INSERT INTO predictions VALUES (?, ?, ?)", (model, about, _kept(file, members)))
             file.execute("INSERT OR IGNORE INTO ids VALUES (?)", (known_by,))
 
-    def settle(self, between: Array) -> None:
-        """Note what the sums came to: a run with the very same ones as another told nothing new."""
+    def settle(self, between: Array, decoys: int) -> None:
+        """Note what the sums came to: a run with the very same ones as another told nothing new but its decoys."""
         if self._path is None or self._number is None:
             return
         with self._opened(self._path) as file:
             told = hmac.digest(_key(file), np.ascontiguousarray(between).tobytes(), "sha256")
-            file.execute("UPDATE runs SET told = ? WHERE number = ?", (told, self._number))
+            same = "SELECT 1 FROM runs AS other WHERE other.people = runs.people AND other.told = ?"
+            file.execute(
+                f"UPDATE runs SET told = ?, sums = CASE WHEN EXISTS ({same}) THEN ? ELSE sums END WHERE number = ?",  # noqa: S608
+                (told, told, decoys, self._number),
+            )
 
     @staticmethod
     @contextmanager
@@ -438,14 +459,10 @@ def _is_nearly(versions: Members, other: Members, fewest: int) -> bool:
 
 
 def _runs(file: sqlite3.Connection, but_last: int = 0) -> list[_Run]:
-    """The runs that told something new, without those written down last."""
+    """All runs without those written down last."""
     held = file.execute("SELECT * FROM people WHERE number IN (SELECT people FROM runs)")
     people = {number: np.frombuffer(members, np.uint64) for number, members in held}
-    told = file.execute(
-        "SELECT people, sums FROM runs WHERE number <= (SELECT max(number) FROM runs) - ? "
-        "GROUP BY people, coalesce(told, number)",
-        (but_last,),
-    )
+    told = file.execute("SELECT people, sums FROM runs WHERE number <= (SELECT max(number) FROM runs) - ?", (but_last,))
     return [_Run(people[number], sums) for number, sums in told]
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kakuran.charts import ESTIMATE, Series, bar_chart, path_chart
-from kakuran.errors import ProtocolError
+from kakuran.errors import DataError, ProtocolError
 from kakuran.report import Html, folded, page, picture, points, section, table
 from kakuran.typing import Array
 from kakuran.vertical.leakage import Exposure, bits_of
@@ -111,10 +112,12 @@ def _transcript(transcript: Mapping[str, Any], say: Words) -> Html:
     return folded(summary, table(say("every_message"), header, rows, text_columns=2))
 
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 def _as_tuples(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _as_tuples(held) for name, held in value.items()}
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
@@ -134,6 +137,8 @@ class OwnCoefficient:
 
 _STEPS = 4
 """Parts of predictions are counted in steps of a quarter of a standard deviation: of the residuals, or of the part."""
+_FARTHEST = 2.0**26
+"""Scales of the target a part may have; as steps, those of 128 parties then add up within 2⁶³."""
 _OF_TARGET = 2.0**30
 """Steps are no smaller than the target's scale over this, where nothing varies and nothing is left unexplained."""
 
@@ -150,11 +155,15 @@ class OwnPart:
         Of the columns.
     bits : tuple[float, ...]
         What it takes to write down one person's value.
+    read_off : Mapping[str, tuple[tuple[str, ...], float, float]]
+        By who receives predictions: the columns of few values that rounded parts tell most of, how many bits of each
+        person, and how many it takes to write them down.
     """
 
     deviations: tuple[float, ...]
     correlations: tuple[tuple[float, ...], ...]
     bits: tuple[float, ...]
+    read_off: Mapping[str, tuple[tuple[str, ...], float, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, own: OwnColumns, coefficients: Array) -> OwnPart:
@@ -267,6 +276,17 @@ class VerticalFit:
         """
         spreads = (spread for party, spread in self.spreads.items() if party != receiver)
         return max(max(self.quality.variance**0.5, *spreads) / _STEPS, self.target_scale / _OF_TARGET)
+
+    def in_steps(self, own: OwnColumns, receiver: str) -> NDArray[np.int64]:
+        """Our parts of predictions for a receiver, in whole steps."""
+        part = self.part(dict(zip(own.names, own.values.T, strict=True)), len(own.values))
+        if not (np.abs(part) < _FARTHEST * self.target_scale).all():
+            raise DataError(
+                self.target,
+                Phrase("would lie far beyond anything fitted, by our columns"),
+                Phrase("Mend their largest values."),
+            )
+        return np.rint(part / self.step(receiver)).astype(np.int64)
 
     def bits_told(self, receiver: str) -> float:
         """How much our part of a prediction for a receiver tells of each person."""

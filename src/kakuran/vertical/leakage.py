@@ -14,6 +14,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kakuran.typing import Array
 from kakuran.vertical.earlier import Told
@@ -263,6 +264,38 @@ def most_told(parts: Array, correlations: Array, bits: Array) -> tuple[list[int]
         if told > strongest * held:
             strongest, worst = (told / held if held else math.inf), (places, told, held)
     return worst
+
+
+_TIMES = 5
+"""So often values of a column, or pairs of two columns, occur on average where what is told of them is counted."""
+
+
+def most_read_off(steps: NDArray[np.int64], own: OwnColumns) -> tuple[tuple[str, ...], float, float]:
+    """The columns of few values, one or two, of which rounded parts tell most, by how often they occur together.
+
+    A rare yes may be the only one that makes a step, of which nothing is seen if columns are taken to be normal.
+    """
+    codes = [np.unique(values, return_inverse=True)[1] for values in (steps, *own.values.T)]
+    told_by = codes.pop(0)
+    strongest, worst = 0.0, (tuple[str, ...](), 0.0, 0.0)
+    few = [place for place, code in enumerate(codes) if code.max(initial=0) < len(steps) / _TIMES]
+    for places in (list(chosen) for size in (1, 2) for chosen in combinations(few, size)):
+        code = codes[places[0]] * (codes[places[-1]].max() + 1) + codes[places[-1]]
+        held, values = entropy(code)
+        if not held or values > len(steps) / _TIMES:
+            continue
+        (sent, kinds), (both, pairs) = entropy(told_by), entropy(code * (told_by.max() + 1) + told_by)
+        # What chance makes of few records is taken off, after Miller and Madow.
+        told = held + sent - both + (values + kinds - pairs - 1) / (2 * len(steps) * math.log(2))
+        if told > strongest * held:
+            strongest, worst = told / held, (tuple(own.names[place] for place in places), told, held)
+    return worst
+
+
+def entropy(codes: NDArray[np.int64]) -> tuple[float, int]:
+    """Bits a record of these whole numbers, and how many different ones there are."""
+    _, counts = np.unique(codes, return_counts=True)
+    return float(-counts @ np.log2(counts / len(codes))) / max(1, len(codes)), len(counts)
 
 
 def bits_of_parts(parts: Array, correlations: Array, places: Sequence[int]) -> float:

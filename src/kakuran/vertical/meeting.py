@@ -10,16 +10,17 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.sockets import in_address
 from kakuran.vertical.earlier import EarlierRuns
 from kakuran.vertical.messages import Hello
-from kakuran.vertical.plan import VerticalPlan
+from kakuran.vertical.plan import Limits, VerticalPlan
 from kakuran.vertical.transport import Identity, Link, Listener, connect
 from kakuran.words import Phrase
 
@@ -133,10 +134,11 @@ class Meeting:
 
 
 def recognise(plan: VerticalPlan, me: str, memory: Path | None, fingerprint: str | None = None) -> None:
-    """Refuse certificates that no run was made with, unless the plan's fingerprint is given as the others read it out.
+    """Refuse a plan that is new to us, unless its fingerprint is given as the others read it out, or not as we agreed.
 
     Whoever passes the plan on can put other certificates into it and read along; a fingerprint that came by another
-    way shows it. Certificates are remembered, so that it is asked for once.
+    way shows it. It is remembered, so that it is asked for once. The others may change the plan and read out what it
+    has become: what is ours in it is compared with what we agreed to by `agree`, which remembers it in the same file.
 
     Parameters
     ----------
@@ -154,7 +156,6 @@ def recognise(plan: VerticalPlan, me: str, memory: Path | None, fingerprint: str
     >>> recognise(plan, "bank", None, plan.fingerprint.replace("-", " "))
     """
     earlier = EarlierRuns(memory)
-    theirs = {terms.certificate: terms.name for terms in plan.parties if terms.name != me}
     if fingerprint is not None and _digits(fingerprint) != _digits(plan.fingerprint):
         raise ProtocolError(
             Phrase(
@@ -163,15 +164,43 @@ def recognise(plan: VerticalPlan, me: str, memory: Path | None, fingerprint: str
                 given=fingerprint,
             )
         )
-    if fingerprint is None and (new := earlier.unknown(list(theirs))):
+    if memory is not None:
+        _check_agreed(plan, me, earlier.agreed(plan.terms(me).certificate))
+    if earlier.knows(plan.fingerprint):
+        return
+    if fingerprint is None:
         raise ProtocolError(
             Phrase(
-                "no run was made yet with the certificate of {parties} in this plan: have them read the plan's "
-                "fingerprint out to you, over the telephone say, and give it once as --fingerprint",
-                parties=", ".join(theirs[one] for one in new),
+                "this plan, as it is, is new here: have {parties} read its fingerprint out to you, over the telephone "
+                "say, and give it once as --fingerprint",
+                parties=", ".join(name for name in plan.names if name != me),
             )
         )
-    earlier.recognise(list(theirs))
+    earlier.recognise(plan.fingerprint)
+
+
+def _check_agreed(plan: VerticalPlan, me: str, agreed: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a plan in which something of ours is not as we agreed to, but for limits that refuse more."""
+    found, limits = plan.terms_of(me), [limit.name for limit in fields(Limits)]
+    changes = []
+    for ours in agreed:  # one key may be for several plans
+        weaker = plan.limits.weaker_than(Limits(**{name: ours[name] for name in limits}))
+        changed = [name for name in found if (name in weaker if name in limits else found[name] != ours[name])]
+        changes.append([f"{name}: {_said(found[name])}, not {_said(ours[name])}" for name in changed])
+    if [] in changes:
+        return
+    raise ProtocolError(
+        Phrase(
+            "this plan has {me} agree to what it did not agree to here ({what}). Ask who changed it; if it is meant, "
+            "agree to it by `kakuran vertical init --key` with our key and the columns we bring",
+            me=me,
+            what="; ".join(changes[0]) if changes else Phrase("nothing is remembered for our key"),
+        )
+    )
+
+
+def _said(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _digits(fingerprint: str) -> str:

@@ -23,7 +23,7 @@ from kakuran.vertical.disclosure import check_columns, check_count, check_moment
 from kakuran.vertical.earlier import EarlierRuns, Told
 from kakuran.vertical.fit import OwnCoefficient, OwnPart, VerticalFit
 from kakuran.vertical.gram import DECOY_SUMS, pair_stage, pool_moments
-from kakuran.vertical.leakage import exposure_of_moments
+from kakuran.vertical.leakage import exposure_of_moments, most_read_off
 from kakuran.vertical.meeting import Greeting, greet
 from kakuran.vertical.messages import InterceptPart, Target, numbers
 from kakuran.vertical.own import OwnColumns, Standardised, read_own
@@ -162,14 +162,19 @@ class Party:
     def _sums_told(self) -> int:
         """Sums of each of our columns: one a column of the others, one for each whose products we make, and decoys."""
         others, peers = len(self.plan.columns) + 1 - len(self._columns.names), len(self.plan.names) - 1
-        return others + peers - self.plan.names.index(self.name) + DECOY_SUMS * peers
+        return others + peers - self.plan.names.index(self.name) + self._decoys_told
+
+    @property
+    def _decoys_told(self) -> int:
+        """Sums of each of our columns that decoys amount to; nobody sees what they were, so they count in every run."""
+        return DECOY_SUMS * (len(self.plan.names) - 1)
 
     def _run_gram(
         self, links: Mapping[str, Link], done: frozenset[str], told: Told, own: OwnColumns, standardised: Standardised
     ) -> Outcome:
         moments = pool_moments(links, self.plan, self.name, standardised, self._checkpoints, done, self.notify)
         if self.name == self.plan.names[-1]:  # it has read all its sums itself; others are told them by whoever asked
-            self._earlier.settle(moments.between(self.plan.held_by(self.name)))
+            self._earlier.settle(moments.between(self.plan.held_by(self.name)), self._decoys_told)
         check_moments(moments, standardised, self.plan.limits)
         selection = select(moments, self.plan.rules)
         exposure = exposure_of_moments(moments, self.name, self.plan.holder, own, told, self._sums_told)
@@ -229,7 +234,12 @@ class Party:
         )
         intercept = -ours.value - sum(part.value for part in parts.values()) if self.plan.intercept else None
         owner = dict(zip(self.plan.columns, self.plan.owners, strict=True))
-        return VerticalFit(
+        spreads = {self.name: ours.spread, **{peer: told.spread for peer, told in parts.items()}}
+        size = np.abs(outcome.inference.coefficients) * outcome.target_scale
+        for party in spreads:  # no part varies by more than all its columns do together, whatever it says
+            most = sum(size[at] for at, name in enumerate(outcome.inference.names) if owner[name] == party)
+            spreads[party] = min(spreads[party], float(most))
+        fit = VerticalFit(
             party=self.name,
             run=run,
             fingerprint=self.plan.fingerprint,
@@ -243,12 +253,15 @@ class Party:
             intercept=intercept,
             target_scale=outcome.target_scale,
             target_mean=mean,
-            spreads={self.name: ours.spread, **{peer: told.spread for peer, told in parts.items()}},
+            spreads=spreads,
             own_part=part,
             exposure=outcome.exposure,
             rounds=outcome.rounds,
             transcripts=tuple(link.transcript.to_dict() for link in links.values()),
         )
+        own_held = held.only(list(own))
+        read_off = {peer: most_read_off(fit.in_steps(own_held, peer), own_held) for peer in links}
+        return replace(fit, own_part=replace(part, read_off=read_off))
 
     def _own_coefficients(self, outcome: Outcome, standardised: Standardised) -> dict[str, OwnCoefficient]:
         own, inference = {}, outcome.inference
@@ -276,9 +289,12 @@ def agree(
     *,
     target: str | None = None,
     key: Path | None = None,
+    memory: Path | None = None,
     **settings: Any,
 ) -> VerticalPlan:
     """Make a plan, or join the one that is there: add our columns, make our key.
+
+    A plan that has us already, with the columns given and the `key` given, is agreed to as it has become.
 
     Parameters
     ----------
@@ -296,6 +312,8 @@ def agree(
         The column to explain, which the first party names.
     key : Path
         Our key, which is made unless it is there; beside the plan by default, where it must not be there yet.
+    memory : Path
+        File that remembers what we agree to, for `recognise`.
     **settings : Any
         What else the first party settles; see `VerticalPlan`.
     """
@@ -322,14 +340,19 @@ def agree(
 
     def with_us(certificate: str) -> VerticalPlan:
         terms = Terms(me, tuple(brought), ids, certificate, most_ids)
+        if draft is not None and Terms(me, tuple(brought), ids, certificate) in [
+            replace(terms, most_ids=0) for terms in draft.parties if certificate
+        ]:
+            return draft
         if draft is not None:
             return draft.joined_by(terms, holds_target=holds_target)
         return VerticalPlan((terms,), explained, me if holds_target else "", **settings)
 
-    with_us("")  # what cannot be agreed on is refused before a key is made
-    is_ready = key is not None and key.exists()
-    file = key or own_key(path, me)
-    plan = with_us(certificate_in(file) if is_ready else make_key(file, me))
+    certificate = certificate_in(key) if key is not None and key.exists() else ""
+    plan = with_us(certificate)  # what cannot be agreed on is refused before a key is made
+    if not certificate:
+        plan = with_us(make_key(key or own_key(path, me), me))
+    EarlierRuns(memory).agree(plan.terms(me).certificate, plan.terms_of(me))
     plan.save(path)
     return plan
 

@@ -92,14 +92,19 @@ class Limits:
     def weakened(self) -> list[str]:
         """What the guard would refuse by default and lets pass under these limits, a sentence each."""
         usual = Limits()
-        higher = ("records_per_variable", "smallest_group", "bits_per_bit_told")
-        weaker = [name for name in higher if getattr(self, name) < getattr(usual, name)]
-        lower = ("largest_leverage", "most_ids", "ids_per_year")
-        weaker += [name for name in lower if getattr(self, name) > getattr(usual, name)]
         return [
             f"the plan's limit {name} is {getattr(self, name):g}, not {getattr(usual, name):g}: our guard refuses less"
-            for name in weaker
+            for name in self.weaker_than(usual)
         ]
+
+    def weaker_than(self, other: Limits) -> list[str]:
+        """The limits under which the guard refuses less than under others."""
+        higher = ("records_per_variable", "smallest_group", "bits_per_bit_told")
+        weaker = [name for name in higher if getattr(self, name) < getattr(other, name)]
+        lower = ("largest_leverage", "most_ids", "ids_per_year")
+        weaker += [name for name in lower if getattr(self, name) > getattr(other, name)]
+        most = other.exposed_directions
+        return weaker + ["exposed_directions"] * bool(most and not 0 < self.exposed_directions <= most)
 
 
 @dataclass(frozen=True)
@@ -273,6 +278,18 @@ class VerticalPlan:
     def rules(self) -> Rules:
         """How variables are chosen."""
         return Rules(self.search, self.criterion, self.ranking, frozenset(self.forced), self.least)
+
+    def terms_of(self, party: str) -> dict[str, Any]:
+        """What this plan has a party agree to: what it brings, how that is used, and what its guard refuses."""
+        terms = self.terms(party)
+        return {
+            "columns": ", ".join(terms.columns),
+            "id": terms.id,
+            "target": self.target if self.holder == party else "",
+            "protocol": self.protocol,
+            "intercept": self.intercept,
+            **asdict(self.limits),
+        }
 
     def comes_before(self, one: str, other: str) -> bool:
         """Whether a party stands before another in the plan; it then speaks first, too."""

@@ -18,23 +18,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, GuardError, ProtocolError
+from kakuran.errors import GuardError, ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.schema import to_arrow
 from kakuran.typing import Array
 from kakuran.vertical.alignment import align, read_ids
 from kakuran.vertical.earlier import WAY_OUT, EarlierRuns
 from kakuran.vertical.fit import VerticalFit
-from kakuran.vertical.leakage import most_told
+from kakuran.vertical.leakage import entropy, most_told
 from kakuran.vertical.meeting import greet
 from kakuran.vertical.messages import Mask, MaskedPart, numbers
 from kakuran.vertical.own import OwnColumns
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport import Link, give_up
 from kakuran.words import Phrase, so_many_records
-
-_FARTHEST = 2.0**26
-"""Scales of the target a part may have; as steps, those of 128 parties then add up within 2⁶³."""
 
 
 @dataclass(frozen=True)
@@ -115,44 +112,48 @@ def _predict(
     identifiers = read_ids(table, plan.terms(me).id)
     own = OwnColumns.read(table, list(fit.own))
     if me != receiver:
-        _check_told([], fit, plan, receiver)
+        _check_told([], fit, plan, receiver, np.array(fit.own_part.deviations))
     greet(links, plan, me, f"predict for {receiver} with the model of run {fit.run[:16]}", {})
     rows = align(links, plan, me, identifiers, earlier, notify)
     notify(f"{len(rows):,} of our {len(identifiers):,} new records are shared")
     own = own.at(rows)
-    part = fit.part(dict(zip(own.names, own.values.T, strict=True)), len(rows))
     if me != receiver:
-        steps = _in_steps(part, fit, receiver)
+        steps = fit.in_steps(own, receiver)
+        # People unlike those fitted are told more. Those who vary less count no less: they may be chosen to be alike.
+        coefficients = np.array([held.coefficient for held in fit.own.values()])
+        fitted, found = np.array(fit.own_part.deviations), coefficients * own.values.std(axis=0)
+        deviations = np.where(np.abs(found) > np.abs(fitted), found, fitted)
         earlier.predict(
             [identifiers[row] for row in rows.tolist()],
             own,
             f"{fit.run} {receiver}",
-            json.dumps(_about(fit, receiver)),
-            lambda before: _check_told(before, fit, plan, receiver),
+            json.dumps(_about(fit, receiver, deviations)),
+            lambda before: _check_told(before, fit, plan, receiver, deviations),
             known_by=plan.terms(me).id,
             despite=despite,
         )
-        notify(f"our parts tell {receiver} {fit.bits_told(receiver):.1f} bits of each of these people")
+        bits = max(fit.bits_told(receiver), entropy(steps)[0])
+        notify(f"our parts tell {receiver} {bits:.1f} bits of each of these people")
         links[receiver].send(MaskedPart(_masked(links, plan, me, receiver, steps)))
         return None
-    steps = np.zeros(len(rows), np.int64)
+    part, steps = fit.part(dict(zip(own.names, own.values.T, strict=True)), len(rows)), np.zeros(len(rows), np.int64)
     for link in links.values():
         steps = steps + _words(link.receive(MaskedPart, most=numbers(len(rows))).words, len(rows), link)
     return Predictions(rows, part + steps.astype(np.float64) * fit.step(receiver))
 
 
-def _about(fit: VerticalFit, receiver: str) -> dict[str, tuple[float, float]]:
+def _about(fit: VerticalFit, receiver: str, deviations: Array) -> dict[str, tuple[float, float]]:
     """By column: how many steps of a part it varies by, and what it takes to write a value down."""
-    deviations = np.array(fit.own_part.deviations) / fit.step(receiver)
-    return dict(zip(fit.own, zip(deviations.tolist(), fit.own_part.bits, strict=True), strict=True))
+    steps = deviations / fit.step(receiver)
+    return dict(zip(fit.own, zip(steps.tolist(), fit.own_part.bits, strict=True), strict=True))
 
 
-def _check_told(before: Sequence[str], fit: VerticalFit, plan: VerticalPlan, receiver: str) -> None:
+def _check_told(before: Sequence[str], fit: VerticalFit, plan: VerticalPlan, receiver: str, deviations: Array) -> None:
     """Refuse where our part, with those of earlier models, tells too much of any set of our columns.
 
     Columns of earlier models that are not in this one are taken to be independent.
     """
-    models: list[dict[str, tuple[float, float]]] = [_about(fit, receiver), *map(json.loads, before)]
+    models: list[dict[str, tuple[float, float]]] = [_about(fit, receiver, deviations), *map(json.loads, before)]
     bits = {name: bits for model in reversed(models) for name, (_, bits) in model.items()}
     names = [*fit.own, *sorted(bits.keys() - fit.own.keys())]
     if not names:
@@ -160,15 +161,18 @@ def _check_told(before: Sequence[str], fit: VerticalFit, plan: VerticalPlan, rec
     correlations = np.eye(len(names))
     correlations[: len(fit.own), : len(fit.own)] = fit.own_part.matrix
     parts = np.array([[model.get(name, (0.0, 0.0))[0] for name in names] for model in models])
-    places, told, held = most_told(parts, correlations, np.array([bits[name] for name in names]))
-    if told * plan.limits.bits_per_bit_told > held:
+    places, most, all_bits = most_told(parts, correlations, np.array([bits[name] for name in names]))
+    as_normal = (tuple(names[place] for place in places), most, all_bits)
+    for columns, told, held in (as_normal, fit.own_part.read_off[receiver]):
+        if told * plan.limits.bits_per_bit_told <= held:
+            continue
         raise GuardError(
             Phrase(
                 "predictions would tell {receiver} {told:.1f} bits of each person's {columns}, which take {held:.1f} "
                 "to write down, not {times:g} times as many: many could be read off them. {way_out}",
                 receiver=receiver,
                 told=told,
-                columns=" and ".join(names[place] for place in places),
+                columns=" and ".join(columns),
                 held=held,
                 times=plan.limits.bits_per_bit_told,
                 way_out=WAY_OUT
@@ -176,16 +180,6 @@ def _check_told(before: Sequence[str], fit: VerticalFit, plan: VerticalPlan, rec
                 else Phrase("Leave columns of few values out of the plan, or agree on another limit bits_per_bit_told"),
             )
         )
-
-
-def _in_steps(part: Array, fit: VerticalFit, receiver: str) -> NDArray[np.int64]:
-    if not (np.abs(part) < _FARTHEST * fit.target_scale).all():
-        raise DataError(
-            fit.target,
-            Phrase("would lie far beyond anything fitted, by our columns"),
-            Phrase("Mend their largest values."),
-        )
-    return np.rint(part / fit.step(receiver)).astype(np.int64)
 
 
 def _masked(
