@@ -119,6 +119,22 @@ def test_a_script_that_was_changed_on_its_way_does_not_run(site, visit, script):
     expect_complaints(visitor, "integrity")
 
 
+LEADING = "document.querySelectorAll('body [href], body [src], [action], [ping], [data-href], iframe, base').length"
+"""Elements that a browser can be made to fetch, by a header `Speculation-Rules` for what is ticked meanwhile."""
+
+
+def test_no_element_of_any_screen_leads_elsewhere(site, visit):
+    page = visit().page
+    answer(page, site.address)
+    page.locator("footer summary").click()
+    assert page.evaluate(LEADING) == 0
+    expect(page.locator("footer")).to_contain_text("static/perturb.js")
+    draw(page)
+    assert page.evaluate(LEADING) == 0
+    send(page)
+    assert page.evaluate(LEADING) == 0
+
+
 def test_nothing_true_is_kept_in_the_browser_after_the_draw(site, visit):
     visitor, _ = other_answers_drawn(visit, site.address)
     assert [trace for trace in TRACES if trace in visitor.page.evaluate(STORED)] == []
