@@ -9,8 +9,8 @@
  * is shown.
  *
  * Where a survey is to be `memoise`d, a draw for every possible answer is stored as well, before any is known, under the
- * name that its waves share: who answers the same in a later wave sends the same. Which answer was given is not stored;
- * which of these `tables` were used is, with that name.
+ * name that its waves share and all that they show: who answers the same in a later wave sends the same. Which answer
+ * was given is not stored; which of these `tables` were used is, with that name.
  */
 const Draw = (() => {
   const PLACE = "kakuran:survey:";
@@ -32,7 +32,7 @@ const Draw = (() => {
     const known = survey.tells.find(({ told }) => kept?.version === survey.version && told === kept.told);
     if (known) return known;
     const draw = () => Perturb.choice(survey.tells).draw();
-    const drawn = survey.tells[survey.memoise ? remembered(survey, JSON.stringify(survey.tells), draw) : draw()];
+    const drawn = survey.tells[survey.memoise ? remembered(survey, "told", draw) : draw()];
     localStorage.setItem(toldPlace(survey), JSON.stringify({ version: survey.version, told: drawn.told }));
     return drawn;
   }
@@ -56,7 +56,7 @@ const Draw = (() => {
     const answers = Object.fromEntries(
       questions.map((question, at) => [question.name, Questions.releasedOf(question, released[at])]),
     );
-    const tables = memoise && tablesOf(survey, chosen);
+    const tables = memoise && tablesOf(survey);
     keep(survey, { version, id, told, answers, title, epsilon, memoise, tables, tried: false, sent: false });
   }
 
@@ -65,39 +65,40 @@ const Draw = (() => {
     return Perturb.telling(chosen, mechanisms).draw(codes);
   }
 
-  /** As was drawn for these answers beforehand. */
+  /** As was drawn for these answers beforehand: for questions told together as one value, else for each. */
   function memoised(survey, chosen, codes) {
-    return drawnFor(survey, chosen).flatMap(({ key, set }, at) => {
+    const questions = questionsOf(survey, chosen);
+    const sets = chosen.threshold === null ? questions.map((question) => [question]) : [questions];
+    return sets.flatMap((set, at) => {
       const sizes = set.map(Questions.countOf);
+      const key = JSON.stringify([chosen.told, at]);
       const table = remembered(survey, key, () => every(sizes).map((one) => fresh(chosen, set, one)));
       return table[placeOf(sizes, chosen.threshold === null ? [codes[at]] : codes)];
     });
   }
 
-  /** What is drawn for on its own: questions told together as one value, else each. Put in other words it is another. */
-  function drawnFor(survey, chosen) {
-    const questions = questionsOf(survey, chosen);
-    const sets = chosen.threshold === null ? questions.map((question) => [question]) : [questions];
-    return sets.map((set) => ({ set, key: JSON.stringify([chosen.threshold, set]) }));
-  }
+  /**
+   * All that people are shown of a survey. What a question means may stand in the introduction, or in a question that
+   * decides whether it applies: sent as in a wave of other words, it would tell whether the true answers are the same.
+   */
+  const shown = ({ title, introduction, questions, tells, ask }) =>
+    JSON.stringify([title, introduction, questions, tells, ask]);
 
   const memoryOf = (survey) => JSON.parse(localStorage.getItem(memoryPlace(survey))) ?? {};
 
-  /** What is remembered of a thing under the name that the waves share; made and stored if there is nothing. */
+  /** What is remembered of a thing for waves that show the same; made and stored if there is nothing. */
   function remembered(survey, key, make) {
     const memory = memoryOf(survey);
-    if (!Object.hasOwn(memory, key)) {
-      memory[key] = make();
+    const tables = (memory[shown(survey)] ??= {});
+    if (!Object.hasOwn(tables, key)) {
+      tables[key] = make();
       localStorage.setItem(memoryPlace(survey), JSON.stringify(memory));
     }
-    return memory[key];
+    return tables[key];
   }
 
-  /** Where what is remembered for a set of questions stands among all that is; -1 where nothing is. */
-  function tablesOf(survey, chosen) {
-    const keys = Object.keys(memoryOf(survey));
-    return drawnFor(survey, chosen).map(({ key }) => keys.indexOf(key));
-  }
+  /** Where what is remembered for a survey stands among all that is; -1 where nothing is. */
+  const tablesOf = (survey) => Object.keys(memoryOf(survey)).indexOf(shown(survey));
 
   /** What left this device for the same origin under other ids, and tells more together with what is to come. */
   function before(survey) {
@@ -106,13 +107,9 @@ const Draw = (() => {
     return survey.memoise && tellNoMore(survey, draws) ? [] : draws;
   }
 
-  /** Whether earlier waves were sent from the same tables: then the same answers tell no more. */
-  function tellNoMore(survey, draws) {
-    const waves = draws.filter(({ memoise }) => memoise === survey.memoise);
-    const used = new Set(waves.flatMap(({ tables }) => tables));
-    const chosen = survey.tells[survey.tells.length > 1 ? memoryOf(survey)[JSON.stringify(survey.tells)] : 0];
-    return Boolean(chosen) && tablesOf(survey, chosen).every((table) => used.has(table));
-  }
+  /** Whether an earlier wave was sent from the same tables: then the same answers tell no more. */
+  const tellNoMore = (survey, draws) =>
+    draws.some(({ memoise, tables }) => memoise === survey.memoise && tables === tablesOf(survey));
 
   /** All answers to some questions, in order. */
   function every(sizes) {
