@@ -12,6 +12,7 @@ const Definition = (() => {
   const ROUNDED = 1n << 15n; // what the chance of a set of questions may be off by, of 2⁶⁴
   const ROUNDING = 1e-6; // what adding up may change of an ε, and of a k by its part
   const MOST_CODES = (1 << 20) + 1; // answers to a question
+  const MOST_COLUMNS = 1000;
   const LONGEST = 1000; // characters of a name
   const LONGEST_TEXT = 1 << 16;
 
@@ -244,7 +245,7 @@ const Definition = (() => {
         expected_n: orNull(whole(1, Number.MAX_SAFE_INTEGER)),
         invitations: flag,
         state: oneOf("open", "closed"),
-        questions: list(column(languages)),
+        questions: list(column(languages), 1, MOST_COLUMNS),
         tells: list(set),
       },
       { ask: oneOf("drawn", "all"), memoise: ID },
