@@ -506,7 +506,7 @@ def test_whether_a_draw_finds_room_does_not_depend_on_what_is_drawn(site, visit)
 
 
 def test_whether_remembered_draws_find_room_does_not_depend_on_them(serve, visit):
-    """Else who tries again until there is room remembers what is short; of 60 tables of many lengths all fail or none."""
+    """Else who tries again until there is room remembers what is short: of 60 tables all fail or none."""
     page = visit().page
     page.goto(serve(memoise="health").address)
     failed = page.evaluate(
