@@ -587,3 +587,7 @@ def test_more_columns_than_a_survey_has_are_refused(site, visit):
         told["tells"] = [{"told": "all", "questions": names, "weight": str(TOTAL), "threshold": None}]
 
     refuses_a_server_that_lies(site, visit(), many)
+
+
+def test_words_that_turn_the_direction_of_writing_are_refused(site, visit):
+    refuses_a_server_that_lies(site, visit(), lambda told: told["title"].update(en="Health \u202e"))

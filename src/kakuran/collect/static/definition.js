@@ -39,7 +39,8 @@ const Definition = (() => {
   const whole = (least, most) => only((given) => Number.isInteger(given) && given >= least && given <= most);
   const oneOf = (...words) => only((given) => words.includes(given));
   const matching = (pattern) => only((given) => typeof given === "string" && pattern.test(given));
-  const text = only((given) => typeof given === "string" && given.length <= LONGEST_TEXT);
+  const TURNING = /[\u202a-\u202e\u2066-\u2069]/; // what follows is read in another direction, the page's words as well
+  const text = only((given) => typeof given === "string" && given.length <= LONGEST_TEXT && !TURNING.test(given));
   const digits = (most) =>
     only((given) => typeof given === "string" && /^(0|[1-9][0-9]{0,19})$/.test(given) && BigInt(given) <= most);
   const orNull = (read) => (given, place) => (given === null ? null : read(given, place));
