@@ -503,3 +503,91 @@ def test_whether_a_draw_finds_room_does_not_depend_on_what_is_drawn(site, visit)
         }"""
     )
     assert failed == 60
+
+
+def test_whether_remembered_draws_find_room_does_not_depend_on_them(serve, visit):
+    """Else who tries again until there is room remembers what is short: of 60 tables all fail or none."""
+    page = visit().page
+    page.goto(serve(memoise="health").address)
+    failed = page.evaluate(
+        """async () => {
+            const survey = Definition.read(await Page.loadSurvey());
+            const write = Storage.prototype.setItem;
+            const place = "kakuran:draws:health";
+            const lengths = [];
+            let most = Infinity;
+            Storage.prototype.setItem = function (key, value) {
+                if (key === place && value.length > most) throw new DOMException("full", "QuotaExceededError");
+                write.call(this, key, value);
+            };
+            const fails = () => {
+                localStorage.clear();
+                try {
+                    Draw.once(survey, survey.tells[0], { kept: 0, seen: 0, weight: 0 });
+                } catch {
+                    return true;
+                }
+                lengths.push(localStorage.getItem(place).length);
+                return false;
+            };
+            for (let drawn = 0; drawn < 60; drawn += 1) fails();
+            most = lengths.sort((one, other) => one - other)[30];
+            return Array.from({ length: 60 }, fails).filter(Boolean).length;
+        }"""
+    )
+    assert failed == 60
+
+
+def test_a_draw_that_could_not_be_kept_is_not_made_again(site, visit):
+    """Of 40 tries one draw: all alike by chance below 1e-9."""
+    page = visit().page
+    page.goto(site.address)
+    drawn = page.evaluate(
+        """async () => {
+            const survey = Definition.read(await Page.loadSurvey());
+            const chosen = survey.tells.find(({ questions }) => questions.includes("drinks"));
+            const tried = [];
+            Storage.prototype.setItem = (_, value) => {
+                if (!JSON.parse(value).answers) return;
+                tried.push(JSON.parse(value).answers.drinks);
+                throw new DOMException("full", "QuotaExceededError");
+            };
+            for (let time = 0; time < 40; time += 1) try { Draw.once(survey, chosen, { drinks: 0 }); } catch {}
+            return tried;
+        }"""
+    )
+    assert len(set(drawn)) == 1
+
+
+def test_a_draw_takes_the_same_room_whatever_is_drawn(site, visit):
+    page = visit().page
+    page.goto(site.address)
+    lengths = page.evaluate(
+        """async () => {
+            const told = await Page.loadSurvey();
+            told.questions[0].values[1].value = '"'.repeat(900);
+            const survey = Definition.read(told);
+            const chosen = survey.tells.find(({ questions }) => questions.includes("hiv"));
+            return Array.from({ length: 60 }, (_, drawn) => {
+                localStorage.clear();
+                Draw.once({ ...survey, id: `health-${drawn}` }, chosen, { hiv: drawn % 2 });
+                return localStorage.getItem(`kakuran:survey:health-${drawn}`).length;
+            });
+        }"""
+    )
+    assert len(set(lengths)) == 1
+
+
+def test_more_columns_than_a_survey_has_are_refused(site, visit):
+    def many(told):
+        mechanism = {"kind": "pram", "size": 2, "weights": [[str(TOTAL // 2)] * 2] * 2}
+        one = told["questions"][0] | {"mechanism": mechanism}
+        told["questions"] = [one | {"name": f"q{place}"} for place in range(1_001)]
+        names = [question["name"] for question in told["questions"]]
+        told["tells"] = [{"told": "all", "questions": names, "weight": str(TOTAL), "threshold": None}]
+
+    refuses_a_server_that_lies(site, visit(), many)
+
+
+def test_words_that_turn_the_direction_of_writing_are_refused(site, visit):
+    refuses_a_server_that_lies(site, visit(), lambda told: told["title"].update(en="Health \u202e"))

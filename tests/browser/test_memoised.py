@@ -51,6 +51,12 @@ def answered(page, address, number, kept="capybara"):
     return json.loads(page.evaluate(f"localStorage.getItem('kakuran:survey:{WAVES[number]}')"))
 
 
+def tables(page):
+    """What is remembered for the one survey whose waves were all shown in the same words."""
+    (found,) = json.loads(page.evaluate("localStorage.getItem('kakuran:draws:animals')")).values()
+    return found.values()
+
+
 def test_the_same_answers_are_sent_again_in_every_wave_and_a_new_answer_is_drawn_for(wave, visit):
     visitor, sent = visit(), []
     for number in range(3):
@@ -63,8 +69,7 @@ def test_the_same_answers_are_sent_again_in_every_wave_and_a_new_answer_is_drawn
         other = answered(visitor.page, address, 3, kept="dugong")
     same = ("seen", "weight")
     assert [other["answers"][name] for name in same] == [sent[0]["answers"][name] for name in same]
-    memory = json.loads(visitor.page.evaluate("localStorage.getItem('kakuran:draws:animals')"))
-    assert sorted(map(len, memory.values())) == [6, 10, 401]  # a draw for every answer there is, given or not
+    assert sorted(map(len, tables(visitor.page))) == [6, 10, 401]  # a draw for every answer there is, given or not
 
 
 def test_where_nothing_is_to_be_remembered_every_wave_draws_anew(wave, visit):
@@ -87,6 +92,36 @@ def test_of_several_sets_of_questions_the_same_is_asked_and_told_as_one_value_ag
         assert (sent[0]["told"], sent[0]["answers"]) == (sent[1]["told"], sent[1]["answers"])
 
 
+DEPENDS = {
+    "aboard": {"type": "categorical", "values": ["yes", "no"], "text": {"en": "A?", "ja": "A"}},
+    "kept": FIELDS["questions"]["kept"] | {"only_if": {"aboard": ["yes"]}},
+}
+OTHER_WORDS = {
+    "title": {"title": {"en": "Diseases", "ja": "病気"}},
+    "introduction": {"introduction": {"en": "Think of your diseases.", "ja": "病気について。"}},
+    "decider": {"questions": DEPENDS | {"aboard": DEPENDS["aboard"] | {"text": {"en": "B?", "ja": "B"}}}},
+}
+
+
+@pytest.mark.parametrize("words", OTHER_WORDS)
+def test_a_wave_that_shows_any_other_words_is_asked_for_and_drawn_for_anew(wave, visit, words):
+    """Else what has the same words would be told by whether it is sent as in a wave whose answer is known."""
+    page, wish = visit().page, {"memoise": "animals", "questions": DEPENDS, "tell": 1}
+    with wave(0, **wish) as address:
+        page.goto(address)
+        page.locator("#q0-card input").nth(1).check()
+        page.get_by_role("button", name="Draw what will be sent").click()
+        page.get_by_role("button", name="Send").click()
+        page.get_by_role("heading", name="Thank you").wait_for()
+    with wave(1, **wish) as address:
+        page.goto(address)
+        page.locator("form").wait_for()
+    with wave(2, **wish | OTHER_WORDS[words]) as address:
+        page.goto(address)
+        page.locator("form, #screen h2").first.wait_for()
+        expect(page.locator("h2")).to_have_text("This device has answered here before", timeout=1)
+
+
 def test_who_is_to_be_asked_again_is_told_in_both_languages(wave, visit):
     page = visit().page
     with wave(0, memoise="animals") as address:
@@ -104,8 +139,7 @@ def test_draws_for_every_answer_follow_the_mechanism(wave, visit):
         for _ in range(3):
             page = visit().page
             answered(page, address, 0)
-            memory = json.loads(page.evaluate("localStorage.getItem('kakuran:draws:animals')"))
-            (table,) = (table for table in memory.values() if len(table) == 401)
+            (table,) = (table for table in tables(page) if len(table) == 401)
             found += [abs(code - place) <= near.half_width for place, (code,) in enumerate(table)]
     outputs = 401 + 2 * near.half_width
     chance = near.retention + (1 - near.retention) * (2 * near.half_width + 1) / outputs

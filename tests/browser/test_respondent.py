@@ -119,6 +119,56 @@ def test_a_script_that_was_changed_on_its_way_does_not_run(site, visit, script):
     expect_complaints(visitor, "integrity")
 
 
+LEADING = "document.querySelectorAll('body [href], body [src], [action], [ping], [data-href], iframe, base').length"
+"""Elements that a browser can be made to fetch, by a header `Speculation-Rules` for what is ticked meanwhile."""
+
+
+def test_no_element_of_any_screen_leads_elsewhere(site, visit):
+    page = visit().page
+    answer(page, site.address)
+    page.locator("footer summary").click()
+    assert page.evaluate(LEADING) == 0
+    expect(page.locator("footer")).to_contain_text("static/perturb.js")
+    draw(page)
+    assert page.evaluate(LEADING) == 0
+    send(page)
+    assert page.evaluate(LEADING) == 0
+
+
+def without_policy(visitor, address, html=lambda text: text):
+    """The page as a server gives it that leaves out every header."""
+
+    def bare(route):
+        route.fulfill(content_type="text/html", body=html(route.fetch().text()))
+
+    visitor.page.route(f"{address}/", bare)
+
+
+def test_styles_load_nothing_even_where_the_server_sends_no_policy(site, visit):
+    """A style that shows another picture for every answer would tell it."""
+    visitor = visit()
+    without_policy(visitor, site.address, lambda text: re.sub(r' integrity="[^"]+"', "", text))
+    leak = "body:has(input:checked) { background-image: url('/leak') }"
+    visitor.page.route("**/style.css", lambda route: route.fulfill(content_type="text/css", body=leak))
+    left = []
+    visitor.page.route("**/leak", lambda route: (left.append(route.request.url), route.fulfill(body="")))
+    answer(visitor.page, site.address)
+    visitor.page.wait_for_timeout(200)
+    assert left == []
+    assert any("img-src" in complaint for complaint in visitor.complaints)
+    visitor.complaints.clear()
+
+
+def test_within_another_page_nothing_is_asked(site, visit):
+    visitor = visit()
+    without_policy(visitor, site.address)
+    visitor.page.route("**/frame", lambda route: route.fulfill(content_type="text/html", body="<iframe src='/'>"))
+    visitor.page.goto(f"{site.address}/frame")
+    frame = visitor.page.frame_locator("iframe")
+    frame.locator("form, #alert.notice").first.wait_for()
+    expect(frame.locator("#alert")).to_contain_text("A part of this page is missing", timeout=1)
+
+
 def test_nothing_true_is_kept_in_the_browser_after_the_draw(site, visit):
     visitor, _ = other_answers_drawn(visit, site.address)
     assert [trace for trace in TRACES if trace in visitor.page.evaluate(STORED)] == []

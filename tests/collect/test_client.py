@@ -1,6 +1,7 @@
 """The Python client perturbs before it sends, and sends the same thing until it is stored."""
 
 import dataclasses
+import http.client
 import http.server
 import json
 import threading
@@ -112,3 +113,75 @@ def test_many_answers_to_a_long_survey_go_in_batches_a_server_takes(monkeypatch)
     table = pa.table({question.name: values * 1_200 for question in questions})
     assert SurveyClient("http://survey.example", survey).submit_many(table) == 3_600
     assert max(sizes) < RequestLimits().batch_bytes
+
+
+def answering(monkeypatch, *replies):
+    """A server that gives these replies, the last of them for ever; what it was sent."""
+    received, left = [], list(replies)
+
+    def request(_, path, body):
+        received.append(json.loads(body))
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    monkeypatch.setattr(SurveyClient, "_request", request)
+    return received
+
+
+def test_after_a_failure_the_same_draw_is_sent_again_and_the_error_says_so(survey, monkeypatch):
+    received = answering(monkeypatch, *[(500, {}, b"")] * 19, (201, {}, b"{}"))
+    client = SurveyClient("http://survey.example", survey)
+    for _ in range(19):
+        with pytest.raises(CollectError, match=r"may have arrived.*another ε"):
+            client.submit({"job": "nurse", "age": 41})
+    sheet = client.submit({"age": 41, "job": "nurse"})
+    assert [sheet] * 20 == [one["id"] for one in received]  # 20 draws of ages would differ: all alike below 1e-9
+    assert len({one["answers"]["age"] for one in received}) == 1
+    assert client.submit({"job": "nurse", "age": 41}) != sheet  # somebody else, once that one is stored
+
+
+def test_a_table_that_was_sent_in_part_goes_on_where_it_stopped(survey, monkeypatch):
+    def took(count):
+        return 200, {}, json.dumps({"accepted": count, "replayed": 0}).encode()
+
+    received = answering(monkeypatch, took(10_000), (500, {}, b""), took(2_000))
+    client = SurveyClient("http://survey.example", survey)
+    table = pa.table({"job": ["clerk", "nurse"] * 6_000, "age": [30, 40] * 6_000})
+    with pytest.raises(CollectError, match="may have arrived"):
+        client.submit_many(table)
+    assert client.submit_many(table) == 12_000
+    assert len(received) == 3
+    assert received[1] == received[2]
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [None, [], "x", "9" * 5_000, True, float("inf"), -5, 4],
+    ids=["none", "list", "text", "digits", "flag", "infinite", "negative", "more than there are"],
+)
+def test_counts_that_are_none_are_not_believed(survey, monkeypatch, counts):
+    answering(monkeypatch, (200, {}, json.dumps({"accepted": counts, "replayed": 0}).encode()))
+    with pytest.raises(CollectError, match="is not a collector"):
+        SurveyClient("http://survey.example", survey).submit_many(pa.table({"job": ["nurse"] * 3, "age": [41] * 3}))
+
+
+def test_a_wait_that_is_no_number_is_not_waited_for(survey, monkeypatch):
+    slept = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    answering(monkeypatch, (429, {"retry-after": "²"}, b""), (201, {}, b"{}"))
+    SurveyClient("http://survey.example", survey).submit({"job": "nurse", "age": 41})
+    assert slept == [0.1]
+
+
+def test_a_reply_without_end_is_not_read_to_its_end(survey, monkeypatch):
+    class Endless:
+        status, headers, asked = 200, http.client.HTTPMessage(), []
+
+        def read(self, most=None):
+            self.asked.append(most)
+            return b" " * most
+
+    monkeypatch.setattr(http.client.HTTPConnection, "request", lambda *_: None)
+    monkeypatch.setattr(http.client.HTTPConnection, "getresponse", lambda _: Endless())
+    with pytest.raises(CollectError, match="is not a collector"):
+        SurveyClient("http://survey.example", survey).submit({"job": "nurse", "age": 41})
+    assert max(Endless.asked) <= 100_000

@@ -62,7 +62,7 @@ def test_pages_are_given_the_words_of_the_catalogue():
 
 def test_every_word_the_scripts_say_is_there_and_every_word_that_is_there_is_said():
     known = keys_in(*LANGUAGES)
-    scripts = "".join(served()[name].decode() for name in fingerprints() if name != "texts.js")
+    scripts = "".join(served()[name].decode() for name in served() if name not in ("texts.js", "style.css"))
     said = set(re.findall(r'"([a-z]+(?:\.[a-z]+)*)"', scripts))
     built = (
         {"state.open", "state.closed", "crosstab.rows", "crosstab.columns", "why.noise", "why.pram"}
@@ -73,6 +73,8 @@ def test_every_word_the_scripts_say_is_there_and_every_word_that_is_there_is_sai
     assert set(re.findall(r'(?:say|counted)\("([^"]+)"', scripts)) <= known
 
 
-def test_fingerprints_are_of_the_scripts():
-    assert "perturb.js" in fingerprints()
+def test_fingerprints_are_of_all_that_a_respondent_loads():
+    assert {"perturb.js", "style.css", "index.html"} <= set(fingerprints())
+    made = base64.b64encode(hashlib.sha384(page("index.html").encode()).digest()).decode()
+    assert fingerprints()["index.html"] == f"sha384-{made}"
     assert all(value.startswith("sha384-") for value in fingerprints().values())

@@ -241,3 +241,11 @@ class TestDates:
         weeks = np.bincount((days - np.datetime64("2020-01-06")).astype(int) // 7, minlength=26)
         assert np.abs(found.crosstab("onset").counts - weeks).sum() < 10
         assert found.share("visit is None").estimates == pytest.approx(100 / 501, abs=0.02)
+
+
+def test_a_text_that_turns_the_direction_of_writing_is_refused():
+    fields = {"type": "categorical", "values": ["yes", "no"], "text": {"en": "Do you \u202e?"}}
+    with pytest.raises(SchemaError, match="direction of writing"):
+        Survey.from_dict(
+            {"id": "turned", "languages": ["en"], "title": {"en": "T"}, "epsilon": 1.0, "questions": {"a": fields}}
+        )

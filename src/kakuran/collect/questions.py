@@ -29,6 +29,7 @@ MOST_SETS = 64
 """Sets that one column may have as its values; a promise spreads over all of them."""
 LONGEST_NAME = 1000
 """Characters that respondents' pages take; what cannot be seen, they know as well (`static/definition.js`)."""
+_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
@@ -483,5 +484,14 @@ def check_texts(where: str, texts: Any, languages: Sequence[str], *, optional: b
     for language in languages:
         if not texts.get(language, "").strip():
             raise SchemaError(Phrase("{where} is not given in {language!r}", where=where, language=language))
+        if _TURNING.search(texts[language]):
+            raise SchemaError(
+                Phrase(
+                    "{where}: the text in {language!r} has a sign that turns the direction of writing (U+202A to "
+                    "U+202E, U+2066 to U+2069), which pages refuse; leave it out",
+                    where=where,
+                    language=language,
+                )
+            )
     check_settings(where, texts, dict.fromkeys(languages, ANYTHING))
     return dict(texts)

@@ -56,16 +56,21 @@ def served() -> dict[str, bytes]:
 
 def fingerprint(name: str) -> str:
     """The SHA-384 of a file, as browsers write it."""
-    return f"sha384-{base64.b64encode(hashlib.sha384(served()[name]).digest()).decode()}"
+    return _digest(served()[name])
+
+
+def _digest(content: bytes) -> str:
+    return f"sha384-{base64.b64encode(hashlib.sha384(content).digest()).decode()}"
 
 
 def fingerprints() -> dict[str, str]:
-    """The fingerprint of every script, to be compared with those of another copy of the same version."""
-    return {name: fingerprint(name) for name in sorted(served()) if name.endswith(".js")}
+    """The fingerprint of every file of the pages, to be compared with those of another copy of the same version."""
+    html = {name: _digest(page(name).encode()) for name in ("dashboard.html", "index.html")}
+    return {name: fingerprint(name) for name in sorted(served())} | html
 
 
 POLICY = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
     "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",

@@ -12,6 +12,7 @@ const Definition = (() => {
   const ROUNDED = 1n << 15n; // what the chance of a set of questions may be off by, of 2⁶⁴
   const ROUNDING = 1e-6; // what adding up may change of an ε, and of a k by its part
   const MOST_CODES = (1 << 20) + 1; // answers to a question
+  const MOST_COLUMNS = 1000;
   const LONGEST = 1000; // characters of a name
   const LONGEST_TEXT = 1 << 16;
 
@@ -38,7 +39,8 @@ const Definition = (() => {
   const whole = (least, most) => only((given) => Number.isInteger(given) && given >= least && given <= most);
   const oneOf = (...words) => only((given) => words.includes(given));
   const matching = (pattern) => only((given) => typeof given === "string" && pattern.test(given));
-  const text = only((given) => typeof given === "string" && given.length <= LONGEST_TEXT);
+  const TURNING = /[\u202a-\u202e\u2066-\u2069]/; // what follows is read in another direction, the page's words as well
+  const text = only((given) => typeof given === "string" && given.length <= LONGEST_TEXT && !TURNING.test(given));
   const digits = (most) =>
     only((given) => typeof given === "string" && /^(0|[1-9][0-9]{0,19})$/.test(given) && BigInt(given) <= most);
   const orNull = (read) => (given, place) => (given === null ? null : read(given, place));
@@ -244,7 +246,7 @@ const Definition = (() => {
         expected_n: orNull(whole(1, Number.MAX_SAFE_INTEGER)),
         invitations: flag,
         state: oneOf("open", "closed"),
-        questions: list(column(languages)),
+        questions: list(column(languages), 1, MOST_COLUMNS),
         tells: list(set),
       },
       { ask: oneOf("drawn", "all"), memoise: ID },

@@ -4,17 +4,18 @@
  * browser's storage before anybody sees it, and from then on only what is stored there is ever shown or sent: a reload,
  * a second click, the back button and a second tab all meet the same draw.
  *
- * What is stored: {version, id, told, answers, title, epsilon, tried, sent}, one for each survey. `answers` are those to
- * send; of the true ones nothing is kept. What is told is stored on its own, {version, told}, before the first question
+ * What is stored: {version, id, told, answers, title, epsilon, tried, sent}, one for each survey, filled up to the same
+ * length whatever was drawn. `answers` are those to send; of the true ones nothing is kept. What is told is stored on its own, {version, told}, before the first question
  * is shown.
  *
  * Where a survey is to be `memoise`d, a draw for every possible answer is stored as well, before any is known, under the
- * name that its waves share: who answers the same in a later wave sends the same. Which answer was given is not stored;
- * which of these `tables` were used is, with that name.
+ * name that its waves share and all that they show: who answers the same in a later wave sends the same. Which answer
+ * was given is not stored; which of these `tables` were used is, with that name.
  */
 const Draw = (() => {
   const PLACE = "kakuran:survey:";
-  const ROOM = 4000; // characters for the name of a question and its answer, each of at most 1,000, as JSON writes them
+  const NUMBER = 32; // more characters than JSON writes of any number, day, or answer that is missing
+  const CODE = 11; // of a code of at most seven digits, with its sign, comma and brackets
   const place = (survey) => `${PLACE}${survey.id}`;
   const toldPlace = (survey) => `kakuran:told:${survey.id}`;
   const memoryPlace = (survey) => `kakuran:draws:${survey.memoise}`;
@@ -32,7 +33,7 @@ const Draw = (() => {
     const known = survey.tells.find(({ told }) => kept?.version === survey.version && told === kept.told);
     if (known) return known;
     const draw = () => Perturb.choice(survey.tells).draw();
-    const drawn = survey.tells[survey.memoise ? remembered(survey, JSON.stringify(survey.tells), draw) : draw()];
+    const drawn = survey.tells[survey.memoise ? remembered(survey, "told", 1, draw) : draw()];
     localStorage.setItem(toldPlace(survey), JSON.stringify({ version: survey.version, told: drawn.told }));
     return drawn;
   }
@@ -42,62 +43,86 @@ const Draw = (() => {
     return questions.map((name) => survey.questions.find((question) => question.name === name));
   }
 
+  let unkept = null; // what was drawn and could not be stored, so that who tries again does not draw again
+
   /** Draw what to send for the codes of the true answers to a set of questions, unless that was done before. */
   function once(survey, chosen, codes) {
     if (stored(survey)) return;
+    unkept ??= drawn(survey, chosen, codes);
+    keep(survey, unkept);
+    unkept = null;
+  }
+
+  function drawn(survey, chosen, codes) {
     const questions = questionsOf(survey, chosen);
     const told = survey.tells.length > 1 ? chosen.told : undefined; // where all tell the same, nobody says what
     const { version, title, epsilon, memoise } = survey;
     const id = randomId();
-    // Whether there is room must not depend on what is drawn, else who tries again draws until it fits.
-    keep(survey, { id, told, title, room: " ".repeat(ROOM * (questions.length + 1)) });
     const given = questions.map(({ name }) => codes[name]);
-    const released = survey.memoise ? memoised(survey, chosen, given) : fresh(chosen, questions, given);
-    const answers = Object.fromEntries(
-      questions.map((question, at) => [question.name, Questions.releasedOf(question, released[at])]),
-    );
-    const tables = memoise && tablesOf(survey, chosen);
-    keep(survey, { version, id, told, answers, title, epsilon, memoise, tables, tried: false, sent: false });
+    const known = memoise && memoised(survey, chosen, given);
+    const tables = memoise && tablesOf(survey);
+    const common = { version, id, told, title, epsilon, memoise, tables, tried: false, sent: false, room: "" };
+    const named = (answer) => Object.fromEntries(questions.map((question, at) => [question.name, answer(question, at)]));
+    const sizeOf = (answers) => JSON.stringify({ ...common, answers }).length;
+    const most = sizeOf(named((question) => " ".repeat(longest(question))));
+    // Whether there is room must not depend on what is drawn, nor what room is left: so all draws take the same.
+    keep(survey, { id, title, room: " ".repeat(most) });
+    const released = known ?? fresh(chosen, questions, given);
+    const answers = named((question, at) => Questions.releasedOf(question, released[at]));
+    return { ...common, answers, room: " ".repeat(most - sizeOf(answers)) };
   }
+
+  /** How many characters JSON needs for an answer at most. */
+  const longest = ({ values = [], beyond = [] }) =>
+    [...values.map(({ value }) => value), ...beyond].reduce(
+      (most, one) => Math.max(most, JSON.stringify(one).length),
+      NUMBER,
+    );
 
   function fresh(chosen, questions, codes) {
     const mechanisms = questions.map(({ mechanism }) => mechanism);
     return Perturb.telling(chosen, mechanisms).draw(codes);
   }
 
-  /** As was drawn for these answers beforehand. */
+  /** As was drawn for these answers beforehand: for questions told together as one value, else for each. */
   function memoised(survey, chosen, codes) {
-    return drawnFor(survey, chosen).flatMap(({ key, set }, at) => {
+    const questions = questionsOf(survey, chosen);
+    const sets = chosen.threshold === null ? questions.map((question) => [question]) : [questions];
+    return sets.flatMap((set, at) => {
       const sizes = set.map(Questions.countOf);
-      const table = remembered(survey, key, () => every(sizes).map((one) => fresh(chosen, set, one)));
+      const key = JSON.stringify([chosen.told, at]);
+      const count = sizes.reduce((product, size) => product * size, set.length);
+      const table = remembered(survey, key, count, () => every(sizes).map((one) => fresh(chosen, set, one)));
       return table[placeOf(sizes, chosen.threshold === null ? [codes[at]] : codes)];
     });
   }
 
-  /** What is drawn for on its own: questions told together as one value, else each. Put in other words it is another. */
-  function drawnFor(survey, chosen) {
-    const questions = questionsOf(survey, chosen);
-    const sets = chosen.threshold === null ? questions.map((question) => [question]) : [questions];
-    return sets.map((set) => ({ set, key: JSON.stringify([chosen.threshold, set]) }));
-  }
+  /**
+   * All that people are shown of a survey. What a question means may stand in the introduction, or in a question that
+   * decides whether it applies: sent as in a wave of other words, it would tell whether the true answers are the same.
+   */
+  const shown = ({ title, introduction, questions, tells, ask }) =>
+    JSON.stringify([title, introduction, questions, tells, ask]);
 
   const memoryOf = (survey) => JSON.parse(localStorage.getItem(memoryPlace(survey))) ?? {};
 
-  /** What is remembered of a thing under the name that the waves share; made and stored if there is nothing. */
-  function remembered(survey, key, make) {
+  /** What is remembered of a thing, of so many codes, for waves that show the same; made and stored if nothing is. */
+  function remembered(survey, key, count, make) {
     const memory = memoryOf(survey);
-    if (!Object.hasOwn(memory, key)) {
-      memory[key] = make();
-      localStorage.setItem(memoryPlace(survey), JSON.stringify(memory));
+    const tables = (memory[shown(survey)] ??= {});
+    if (!Object.hasOwn(tables, key)) {
+      const write = () => localStorage.setItem(memoryPlace(survey), JSON.stringify(memory));
+      memory.room = " ".repeat(CODE * count + 2 * key.length); // asked for before the draw, as for the answers
+      write();
+      delete memory.room;
+      tables[key] = make();
+      write();
     }
-    return memory[key];
+    return tables[key];
   }
 
-  /** Where what is remembered for a set of questions stands among all that is; -1 where nothing is. */
-  function tablesOf(survey, chosen) {
-    const keys = Object.keys(memoryOf(survey));
-    return drawnFor(survey, chosen).map(({ key }) => keys.indexOf(key));
-  }
+  /** Where what is remembered for a survey stands among all that is; -1 where nothing is. */
+  const tablesOf = (survey) => Object.keys(memoryOf(survey)).indexOf(shown(survey));
 
   /** What left this device for the same origin under other ids, and tells more together with what is to come. */
   function before(survey) {
@@ -106,13 +131,9 @@ const Draw = (() => {
     return survey.memoise && tellNoMore(survey, draws) ? [] : draws;
   }
 
-  /** Whether earlier waves were sent from the same tables: then the same answers tell no more. */
-  function tellNoMore(survey, draws) {
-    const waves = draws.filter(({ memoise }) => memoise === survey.memoise);
-    const used = new Set(waves.flatMap(({ tables }) => tables));
-    const chosen = survey.tells[survey.tells.length > 1 ? memoryOf(survey)[JSON.stringify(survey.tells)] : 0];
-    return Boolean(chosen) && tablesOf(survey, chosen).every((table) => used.has(table));
-  }
+  /** Whether an earlier wave was sent from the same tables: then the same answers tell no more. */
+  const tellNoMore = (survey, draws) =>
+    draws.some(({ memoise, tables }) => memoise === survey.memoise && tables === tablesOf(survey));
 
   /** All answers to some questions, in order. */
   function every(sizes) {

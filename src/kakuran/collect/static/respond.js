@@ -263,9 +263,17 @@
     if (invitation) history.replaceState(null, "", location.pathname + location.search);
   }
 
+  /** The page's own policy, before anything is asked: a server may leave out its header, and styles that load tell. */
+  function enclose() {
+    const content =
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; form-action 'none'; base-uri 'none'";
+    document.head.prepend(element("meta", { "http-equiv": "Content-Security-Policy", content }));
+  }
+
   async function open() {
+    enclose();
     const parts = [typeof Perturb, typeof Definition, typeof Screens, typeof Sending];
-    if (parts.includes("undefined")) return tell(alertLine, say("fault.script"));
+    if (parts.includes("undefined") || top !== self) return tell(alertLine, say("fault.script"));
     takeInvitation();
     tell(statusLine, say("loading"));
     const given = await Page.loadSurvey();

@@ -100,8 +100,6 @@ const Screens = (() => {
 
   /** What is promised, and how to check it. */
   function how(survey) {
-    const file = element("a", { href: "static/perturb.js" }, "perturb.js");
-    const [before, after] = say("how.check", { file: "\u0000" }).split("\u0000");
     const { epsilon } = survey;
     const numbers = { k: plain(survey.k), n: plain(survey.expected_n), epsilon: number(epsilon, 2) };
     return element(
@@ -111,7 +109,8 @@ const Screens = (() => {
       element("p", {}, say("how.chance")),
       survey.k ? element("p", {}, say("how.k", numbers)) : null,
       element("p", {}, say("how.epsilon", { ...numbers, factor: factorOf(epsilon) })),
-      element("p", {}, before, file, after),
+      // No link: by a header a server can have browsers fetch what a link leads to, for what is ticked beside it.
+      element("p", {}, say("how.check", { file: "static/perturb.js" })),
       element("code", {}, document.querySelector('script[src$="perturb.js"]').integrity),
     );
   }
