@@ -80,6 +80,19 @@ def test_no_address_is_told_with_its_password_wherever_it_stands(address, secret
         ("gs://bucket/x?access_token=abc", "gs://bucket/x"),
         ("https://h/x?X-Amz-Credential=a&X-Amz-Signature=b&X-Amz-Date=c", "https://h/x?X-Amz-Date=c"),
         ("mysql:/root:pw@h/db", "mysql:/root@h/db"),  # as a path has it
+        ("postgresql://alice:12345@host/people", "postgresql://alice@host/people"),
+        ("postgresql+psycopg://alice:1234/hunter2@host:5432/db", "postgresql+psycopg://alice@host:5432/db"),
+        ("postgres://alice:1234?hunter2@host/db?sslmode=require", "postgres://alice@host/db?sslmode=require"),
+        ("postgresql://alice:p@ss?w@host/db?sslmode=require", "postgresql://alice@host/db?sslmode=require"),
+        ("postgresql://al/ice:hunter2@host/db", "postgresql://al/ice@host/db"),
+        ("s3://AKIAKEY:1234/hunter2@bucket/x", "s3://bucket/x"),
+        ("https://alice:12345@host:80/x", "https://alice@host:80/x"),
+        ("https://h/x?key=abc&page=2", "https://h/x?page=2"),
+        ("gs://b/x?private_key=abc", "gs://b/x"),
+        ("gs://b/x?Authorization=Bearer%20abc", "gs://b/x"),
+        ("postgresql://h/db#password=pw", "postgresql://h/db"),
+        ("postgresql://h/db?sslmode=require#password=p#w=d", "postgresql://h/db?sslmode=require"),
+        ("postgresql://h/db?password=p#w&sslmode=require", "postgresql://h/db?sslmode=require"),
     ],
 )
 def test_what_is_left_of_an_address_is_enough_to_go_there_with_the_secret_from_elsewhere(address, told):

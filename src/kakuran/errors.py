@@ -36,15 +36,19 @@ LONGEST_MESSAGE = 2000
 _ADDRESS = re.compile(r"(?<![\w+.-])([a-zA-Z][\w+.-]++:/{1,2})([^\s'\"<>]++)")
 """An address in a text; with one slash where it was taken for a path, and never the C:/ of Windows."""
 _SCHEME = re.compile(r"[a-zA-Z][\w+.-]+:/{1,2}")
-_PORT = re.compile(r"\d{1,5}(?:[/?#]|$)")
+_SETTING = re.compile(r"[\w.%-]+=")
+_PORT = re.compile(r"\d{1,5}[/?#]")
 _SECRET_SETTING = re.compile(
-    r"password|passwd|passphrase|^pass$|^pwd$|secret|token$|^sig$|signature|credential$|(access|account|api|shared)[_-]?key",
+    r"password|passwd|passphrase|^pass$|^pwd$|secret|token$|^sig$|signature|credential$|^key$|^auth"
+    r"|^jwt$|(access|account|api|shared|private)[_-]?key",
     re.IGNORECASE,
 )
 """What settings behind the ? of an address are called whose values nobody else should see."""
 _TELLING = 3
 """Letters from which a piece of a password is left out wherever it stands; shorter ones are in many words."""
-_KEYS_ALONE = ("s3:", "s3a:")
+_DATABASES = ("postgresql", "postgres", "mysql", "mariadb")
+"""In addresses of these whatever stands between the first colon and the last @ is a password, digits and / too."""
+_KEYS_ALONE = ("s3", "s3a")
 """Before the bucket of these stands a pair of keys, and no name that the address needs."""
 
 
@@ -90,25 +94,37 @@ def _parted(address: str) -> tuple[str, list[str]]:
     if found is None:
         return address, []
     scheme, rest = found[0], address[found.end() :]
+    kind = scheme.lower().partition(":")[0].partition("+")[0]
     secrets = []
     # A password may hold what should have been written as %40 or %2F: better too much is left out than too little.
     place, mark, settings = rest.partition("?")
-    if "@" not in place:
+    if "@" not in place or not _SETTING.match(settings):
         place, mark, settings = rest, "", ""
     user, colon, password = place.rpartition("@")[0].partition(":")
-    if colon and not _PORT.match(password) and not {"/", "?", "#"} & set(user):
+    if colon and not _leads_on(kind, user, password):
         secrets.append(password)
-        is_needed = user and not scheme.lower().startswith(_KEYS_ALONE)
+        is_needed = user and kind not in _KEYS_ALONE
         rest = f"{user}@" * bool(is_needed) + place.rpartition("@")[2] + mark + settings
-    place, mark, settings = rest.partition("?")
+    place, mark, settings = re.fullmatch("(?s)([^?#]*)([?#]?)(.*)", rest).groups()  # type: ignore[union-attr]
     kept = []
     for setting in settings.split("&") if mark else ():
-        name, _, value = setting.partition("=")
-        if _SECRET_SETTING.search(unquote(name)):
-            secrets.append(value)
-        else:
-            kept.append(setting)
+        parts = setting.split("#")
+        at = next((at for at, part in enumerate(parts) if _SECRET_SETTING.search(_name_of(part))), len(parts))
+        secrets += ["#".join(parts[at:]).partition("=")[2]] * (at < len(parts))
+        kept += ["#".join(parts[:at])] * (at > 0)
     return scheme + place + mark * bool(kept) + "&".join(kept), secrets
+
+
+def _leads_on(kind: str, user: str, password: str) -> bool:
+    """Whether what stands before an @ is no name and password, but a host with its port, or a folder."""
+    if kind in _DATABASES:
+        return bool(_PORT.match(password) and _SETTING.match(password.partition("?")[2]))
+    is_port = kind not in _KEYS_ALONE and _PORT.match(password)
+    return bool(is_port) or not {"/", "?", "#"}.isdisjoint(user)
+
+
+def _name_of(setting: str) -> str:
+    return unquote(setting.partition("=")[0]) if "=" in setting else ""
 
 
 def readable(message: str) -> str:

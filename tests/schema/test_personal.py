@@ -235,3 +235,15 @@ class TestDrafts:
         with pytest.warns(kk.InferredDomainWarning, match="Each follows from the other, .*: item ↔ code"):
             drafted = kk.Schema.infer(rows)
         assert len(drafted.released) == 2
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.decimal128(20, 0)])
+@pytest.mark.parametrize(("name", "first"), [("phone", 2_125_550_000), ("patient_id", 100_003), ("id", 100_003)])
+@pytest.mark.parametrize("gap", [False, True])
+def test_numbers_named_for_a_phone_or_an_id_are_left_out_whatever_their_type(name, first, kind, gap):
+    """Otherwise the least and the largest of them, which are somebody's, would become bounds."""
+    numbers = [first + 37 * place * place for place in range(50)]
+    column = pa.array([*numbers, None] if gap else [*numbers, first + 1]).cast(pa.int64()).cast(kind)
+    with pytest.warns(kk.InferredDomainWarning):
+        schema = kk.Schema.infer(pa.table({name: column, "x": ["a", "b", "c"] * 17}))
+    assert isinstance(schema[name], kk.Dropped)

@@ -1,12 +1,16 @@
 """Microaggregation of whole tables."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import kakuran as kk
 from kakuran.audit import information_capacity
+from kakuran.schema.codes import notes
 from kakuran.wide import distances_for, microaggregate
 from kakuran.wide.microaggregation import embed, represent
 
@@ -147,3 +151,38 @@ def test_distances_are_those_asked_for_then_those_of_the_schema_then_by_what_a_c
     found = distances_for(people[["age", "home", "smokes"]], schema, {"age": "discrete"})
     assert found == {"age": "discrete", "home": TREE, "smokes": "discrete"}
     assert distances_for(people, None, {})["age"] == "euclidean"
+
+
+def test_nothing_beside_the_values_tells_of_originals():
+    """Metadata, labels of codes that no record has any more, and categories nobody has would be published."""
+    jobs = ["nurse", "clerk"] * 10
+    kept = pa.array(["b"] * 10 + ["a"] * 9 + [None]).dictionary_encode()
+    unused = pa.DictionaryArray.from_arrays(kept.indices, pa.array(["b", "a", "GHOST"]))
+    ordered = pa.DictionaryArray.from_arrays(kept.indices, pa.array(["b", "a", "GHOST"]), ordered=True)
+    columns = {
+        "job": pa.array(["SECRET", *jobs[1:]]).dictionary_encode(),
+        "code": pa.array([4.0, *([1.0, 2.0] * 10)[1:]]),
+        "age": pa.array([30.0, 40.0] * 10),
+        "ward": pa.array([1.0, 2.0] * 10),
+        "unused": unused,
+        "ordered": ordered,
+    }
+    labels = notes({1.0: "one", 2.0: "two", 4.0: "SECRET", 35.0: "SECRET"}, [(77777.0, 77777.0)])
+    fields = [pa.field(name, one.type, metadata=labels | {b"note": b"SECRET"}) for name, one in columns.items()]
+    table = pa.table([*columns.values()], schema=pa.schema(fields, metadata={b"author": b"SECRET"}))
+    made = microaggregate(
+        table, 5, columns=["job", "code", "age"], distance={"code": "discrete"}, centre={"code": "mode"}
+    )
+    for released in (made.table, made.shuffled()):
+        assert not {"SECRET", "GHOST", "77777"} & set(re.findall(r"[A-Z]{5,}|7{5}", repr(released.schema)))
+        assert {field.name: field.metadata for field in released.schema if field.metadata} == {
+            "code": notes({1.0: "one", 2.0: "two"}),
+            "ward": notes({1.0: "one", 2.0: "two"}),
+        }
+        assert released["unused"].combine_chunks().dictionary.to_pylist() == ["a", "b"]
+        assert released["ordered"].combine_chunks().dictionary.to_pylist() == ["b", "a"]
+        assert released["ordered"].type.ordered
+    assert made.table["unused"].to_pylist() == kept.to_pylist() == made.table["ordered"].to_pylist()
+    frame = microaggregate(table.to_pandas(), 5, columns=["age"]).table
+    assert [*frame["unused"].cat.categories] == ["a", "b"]
+    assert [*frame["ordered"].cat.categories] == ["b", "a"]

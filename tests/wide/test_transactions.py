@@ -63,3 +63,21 @@ def test_items_of_a_basket_are_written_in_the_order_of_their_names(tmp_path):
     released = ReleasedMatrix(matrix, {}, {}, ItemsKept.of(matrix, matrix), None)
     write_transactions(tmp_path / "out.txt", released, Transactions(matrix, ["bread", "milk", "tea"]), "baskets")
     assert Counter((tmp_path / "out.txt").read_text().splitlines()) == {"bread,milk,tea": 2}
+
+
+def test_the_order_of_items_of_a_long_table_does_not_depend_on_the_people(tmp_path):
+    """Numbered as they appear, items would be written in the order of the first person's basket."""
+    rows = [("ann", "tea", 1), ("ann", "milk", 2), ("bob", "bread", 3), ("bob", "tea", 4), ("eve", "bread", 5)]
+    read = []
+    for place, chosen in enumerate([rows, rows[::-1], [*rows[2:], ("joe", "milk", 2)]]):
+        path = tmp_path / f"{place}.csv"
+        path.write_text("who,what,count\n" + "".join(f"{who},{what},{count}\n" for who, what, count in chosen))
+        read.append(read_transactions(path, "long"))
+        assert list(read[-1].items) == ["bread", "milk", "tea"]
+    assert read[0].matrix.toarray().tolist() == [[0, 2, 1], [3, 0, 4], [5, 0, 0]]
+    released = ReleasedMatrix(
+        read[0].matrix[:, [2, 0, 1]][:, [1, 2, 0]], {}, {}, ItemsKept.of(*[read[0].matrix] * 2), None
+    )
+    write_transactions(tmp_path / "out.csv", released, read[0], "long")
+    told = (tmp_path / "out.csv").read_text().replace('"', "").splitlines()
+    assert told == ["who,what,count", "1,milk,2", "1,tea,1", "2,bread,3", "2,tea,4", "3,bread,5"]

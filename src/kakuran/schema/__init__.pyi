@@ -33,6 +33,7 @@ from .frames import (
     like as like,
     numbers_of as numbers_of,
     to_arrow as to_arrow,
+    told_by_values as told_by_values,
 )
 from .people import (
     People as People,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe
 
 from kakuran.errors import DataError
-from kakuran.schema.codes import check_columns_are_unique, family_of, half_characters, is_text
+from kakuran.schema.codes import LABELS, check_columns_are_unique, family_of, half_characters, is_text, notes
 from kakuran.typing import Array, Indices
 from kakuran.words import Phrase, which_there_are
 
@@ -134,6 +135,31 @@ def _with_enums(released: Any, table: pa.Table, given: Mapping[str, Any] | None 
             names = table.column(field.name).combine_chunks().dictionary.to_pylist()
             released = released.with_columns(pl.col(field.name).cast(pl.String).cast(pl.Enum(names)))
     return released
+
+
+def told_by_values(table: pa.Table, without_labels: Collection[str] = ()) -> pa.Table:
+    """A table with nothing beside its values but what these tell: no metadata, labels and categories of theirs alone.
+
+    The order of categories without one would be that of their appearance in the original, so it is that of values.
+    """
+    columns = [_of_present(one) if pa.types.is_dictionary(one.type) else one for one in table.columns]
+    fields = []
+    for field, column in zip(table.schema, columns, strict=True):
+        told = field.metadata or {}
+        has_labels = LABELS in told and field.name not in without_labels
+        present = set(column.unique().to_pylist()) if has_labels else set()
+        labels = {code: label for code, label in json.loads(told.get(LABELS, b"[]")) if {code, label} & present}
+        fields.append(pa.field(field.name, column.type, field.nullable, notes(labels)))
+    return pa.table(columns, schema=pa.schema(fields))
+
+
+def _of_present(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    whole = column.unify_dictionaries().combine_chunks()
+    used = whole.indices.unique().drop_null().sort()
+    if not whole.type.ordered:
+        used = used.take(pc.sort_indices(whole.dictionary.take(used)))
+    indices = pc.index_in(whole.indices, value_set=used)
+    return pa.DictionaryArray.from_arrays(indices, whole.dictionary.take(used), ordered=whole.type.ordered)
 
 
 def like(table: pa.Table, frame: Any) -> Any:

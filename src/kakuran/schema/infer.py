@@ -178,7 +178,7 @@ class ColumnSummary:
             every = len(self._words) // MOST_CATEGORIES + 1  # of very many, some are enough to look at
             return personal_kind(self.name, sorted(self._words)[::every])
         has_numbers = self.family == "numbers" and self._whole and self._values >= FEWEST_TO_TELL
-        return personal_number(self.name, self._whole or ()) if has_numbers and self._seen is None else None
+        return personal_number(self.name, self._whole or ()) if has_numbers else None
 
     @property
     def _is_listed(self) -> bool:
@@ -375,9 +375,14 @@ def _scaled(steps: int, exponent: int) -> float:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """Without dictionary, and with one kind of text."""
+    """Without dictionary, and with one kind of text and of whole numbers, which pandas has as floats beside a gap."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        numbers = column.cast(pa.float64(), safe=False)
+        numbers = pc.if_else(pc.is_nan(numbers), None, numbers)
+        is_whole = pc.and_(pc.equal(numbers, pc.round(numbers)), pc.less(pc.abs(numbers), 2.0**53))
+        return numbers.cast(pa.int64()) if len(column) > numbers.null_count and pc.all(is_whole).as_py() else column
     return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
 
 

@@ -35,6 +35,7 @@ from kakuran.schema import (
     numbers_of,
     released_field,
     to_arrow,
+    told_by_values,
 )
 from kakuran.typing import Array, Indices
 from kakuran.wide.mdav import GroupingMethod, check_groups, check_k, group_records
@@ -388,4 +389,5 @@ def _replaced(data: Any, masked: dict[str, Any]) -> Any:
     for name, column in masked.items():
         values, place = pa.array(column, from_pandas=True), table.column_names.index(name)
         table = table.set_column(place, table.field(place).with_type(values.type), values)
-    return like(table, data)
+    averaged = {name for name, column in masked.items() if column.dtype != object}
+    return like(told_by_values(table, averaged), data)

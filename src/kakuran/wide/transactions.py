@@ -222,7 +222,10 @@ def _read_long(path: Path, table: pa.Table, columns: Sequence[str]) -> Transacti
     if not table.num_rows:
         raise SchemaError(Phrase("{path}: holds no row", path=path))
     people, rows = _named(chosen[0], table)
-    items, places = _named(chosen[1], table)
+    found, places = _named(chosen[1], table)
+    # They are published in this order, and that in which they appear would tell the first person's basket.
+    order = sorted(range(len(found)), key=found.__getitem__)
+    items, places = [found[place] for place in order], np.argsort(order)[places]
     advice = Phrase("Name the columns of person, item and count with -c, in this order; the count may be left out.")
     _check_items_are_shared(chosen[1], len(people), rows, places)
     counts = _cells(chosen[2], table.column(chosen[2]), advice) if len(chosen) == 3 else np.ones(len(rows))
@@ -343,7 +346,7 @@ def _write_baskets(path: Path, matrix: Any, items: Sequence[Any]) -> None:
 
 def _long_table(released: ReleasedMatrix, source: Transactions) -> pa.Table:
     """People are numbered anew from 1. Who has nothing is not listed; the manifest says how many there are."""
-    cells = released.matrix.tocoo()
+    cells = released.matrix.tocsr().sorted_indices().tocoo()
     items = pa.array(source.items).take(pa.array(cells.col))
     columns = [pa.array(cells.row + 1), items, *([pa.array(cells.data)] if len(source.columns) == 3 else [])]
     return pa.table(columns, names=list(source.columns))
