@@ -92,7 +92,7 @@ def test_whoever_is_asked_what_the_same_members_leave_the_browser(site, visit):
         before = len(visitor.requests)
         drawn = draw(visitor.page)
         assert len(visitor.requests) == before
-        assert list(drawn) == ["version", "id", "answers", "title", "epsilon", "tried", "sent"]
+        assert list(drawn) == ["version", "id", "title", "epsilon", "tried", "sent", "room", "answers"]
         send(visitor.page)
         visitor.page.wait_for_load_state("networkidle")
         (message,) = visitor.submissions()
