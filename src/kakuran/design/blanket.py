@@ -34,7 +34,7 @@ MOST_HIDING = 10**7
 DIGITS = 1e-6
 """How far, of itself, ε may lie above the least that the bound gives."""
 _KNOTS = 240
-"""Of a count, at most: twice as many change ε by less than a thousandth."""
+"""Of a count, at most: at 50,000 people and 100 values ε lies .0008 of itself above the exact sum."""
 _MOST_NEAR = 500
 """Different numbers of near records that are looked at one by one; where there are more, several are taken together."""
 _THRESHOLDS = (0.6, 0.7, 0.8, 0.84, 0.88, 0.91, 0.94, 0.96, 0.975, 0.985, 0.993, 0.998)
@@ -179,9 +179,11 @@ def _at_most(successes: Array, trials: Array, chance: float) -> Array:
 
 @lru_cache(maxsize=4)
 def _pairs(n: int, chance: float) -> tuple[Array, Array, Array]:
-    """Knots of the numbers near the one value and near the other, and weights that make of any such sum an upper bound.
+    """Knots of a and b, the numbers of rows near the one value and near the other, with weights.
 
-    The sum over a person's values of which one is larger than all others is convex in how many have it; so knots do.
+    Summed over them, theorem A's expectation comes out too large rather than too small: it is convex in a, and in b for
+    every a. Each row near the first value adds more than any other row can, each near the second less; so two rows that
+    change together spread the sum further than two that change one for the other, and the positive part is convex.
     """
     firsts, outer = _knots(n, chance)
     inner = [_knots(n - int(first), min(chance / (1 - chance), 1.0)) for first in firsts]
