@@ -126,7 +126,7 @@ def measures(found: Imports) -> list[Measure]:
     twice = [name for name, times in Counter(name for module in every for name in module.names).items() if times > 1]
     both_ways = [(one, other) for one, other in itertools.combinations(found, 2) if _see_each_other(found, one, other)]
     return [
-        Measure("modules", len(every), 210),
+        Measure("modules", len(every), 211),
         Measure("lines, to the nearest hundred; 30,700 are aimed at, not reached yet", round(lines, -2)),
         Measure(
             "lines in a file, median, to the nearest ten", round(statistics.median_low(m.lines for m in every), -1)

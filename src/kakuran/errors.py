@@ -17,6 +17,7 @@
     MissingLettersWarning   labels of a picture have letters that no installed font has
     NotForPublicationWarning  a release was drawn from a seed somebody knows
     ScatteredNumbersWarning  little is left of a number that may be missing, as its order is not kept
+    StrongerThanAskedWarning  a ceiling takes more noise than what was asked for beside it
     UnclearCellsWarning     some estimates cannot be told from noise
 
 Messages say what was wrong, the value received and the way out.
@@ -249,6 +250,10 @@ class NotForPublicationWarning(UserWarning):
 
 class ScatteredNumbersWarning(UserWarning):
     """A number that may be missing is perturbed like a category: little is left of it."""
+
+
+class StrongerThanAskedWarning(UserWarning):
+    """A ceiling takes more noise than the guarantee that was asked for beside it."""
 
 
 class UnclearCellsWarning(UserWarning):

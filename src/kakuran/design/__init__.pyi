@@ -15,6 +15,7 @@ from .calibration import (
     CountsItself as CountsItself,
     calibrate as calibrate,
     count_columns as count_columns,
+    group_sizes as group_sizes,
     plan_within as plan_within,
     smallest_group as smallest_group,
 )
@@ -42,6 +43,10 @@ from .designs import (
     designs as designs,
     expected_error as expected_error,
     expected_error_of_noise as expected_error_of_noise,
+)
+from .guarantee import (
+    CENTRAL_CEILING as CENTRAL_CEILING,
+    Guarantee as Guarantee,
 )
 from .ledger_file import (
     Entering as Entering,

@@ -26,15 +26,15 @@ from typing import Any, get_args
 import numpy as np
 
 from kakuran.counts import Tally
-from kakuran.design.central import DELTA, local_epsilon
+from kakuran.design.central import DELTA
 from kakuran.design.crowd import Crowd
 from kakuran.design.designs import Purpose, TellChoice, Wish, column_sets
-from kakuran.design.plan import MOST_PEOPLE, Calibration, MechanismChoice, Plan, Recipe
+from kakuran.design.guarantee import CENTRAL_CEILING, Guarantee, check_k
+from kakuran.design.plan import UNFITTING_CERTAINTY, Calibration, MechanismChoice, Plan, Recipe, several_rows
 from kakuran.errors import CalibrationError, ScatteredNumbersWarning, wrong_type
 from kakuran.mechanism import (
     BoundedLaplace,
     Laplace,
-    k_for,
 )
 from kakuran.randomness import Randomness
 from kakuran.schema import (
@@ -51,15 +51,11 @@ from kakuran.schema import (
     open_source,
     read_parts,
 )
-from kakuran.typing import Codes, Number, Progress
+from kakuran.typing import Codes, Progress
 from kakuran.words import Phrase
 
 _PEOPLE_AT_A_TIME = 1 << 20
 """Rows of people that are looked through together."""
-_LEAST_CROWD = 1e-9
-"""Others that somebody must at least hide among, where a promise in the central sense is all that was asked for."""
-_HALVINGS = 30
-"""Of the range in which a k is looked for."""
 _RUNGS = range(12 * 90)
 """The budgets a data-dependent plan may have: twelve powers of ten, with two digits each."""
 
@@ -68,8 +64,10 @@ def calibrate(
     schema: Schema,
     *,
     k: float | None = None,
-    n: int | None = None,
+    n: int | Sequence[int] | None = None,
     data: Any = None,
+    certainty: float | None = None,
+    central_ceiling: float | None = CENTRAL_CEILING,
     central_epsilon: float | None = None,
     delta: float = DELTA,
     calibration: Calibration = "worst-case",
@@ -88,12 +86,19 @@ def calibrate(
         What the columns may hold; a draft must be confirmed first (`Schema.confirmed`).
     k : float
         The promise, above 1 and at most n; or `central_epsilon`, or both, of which the stronger is kept.
-    n : int
+    n : int or sequence of int
         People in the table (worst case), each with one record unless the schema names their column; with kept columns,
-        in the smallest group that shares their values.
+        in the smallest group that shares their values, or, which certainty needs, in every such group.
     data : frame, path, source or Tally
         The table itself, instead of n. In the worst case its records are counted, or those of the smallest group that
         shares the kept values, and nothing else is taken from it.
+    certainty : float
+        The probability over the draw, such as 0.999999, with which nobody in the table is linked above 1/k by an
+        attacker who knows the whole true table; without it k holds in every draw, for any belief of the attacker, and
+        takes more noise. Worst case, one record per person.
+    central_ceiling : float or None
+        The central ε (at `delta`) that a plan with certainty has at most, because k alone guarantees little where
+        cells are many and k is small; None for no ceiling.
     central_epsilon, delta : float
         The promise that the shuffled release as a whole is (ε, δ)-differentially private, as `Plan.central` has it; the
         plan then promises the k that goes with it. Worst case only.
@@ -158,6 +163,10 @@ def calibrate(
         raise CalibrationError(
             Phrase('central_epsilon needs calibration="worst-case": it does not hold for fitted parameters')
         )
+    if certainty is not None and calibration == "data-dependent":
+        raise CalibrationError(UNFITTING_CERTAINTY)
+    if certainty is not None and schema.rows_a_person > 1:
+        raise CalibrationError(several_rows(schema))
     if central_epsilon is not None and schema.rows_a_person > 1:
         raise CalibrationError(
             Phrase(
@@ -175,16 +184,20 @@ def calibrate(
         weights,
     )
     if calibration == "worst-case":
-        n = smallest_group(schema, data, progress) if n is None else n
-        if central_epsilon is None:
-            k = _checked_promise(k, n)
-            recipe = wish.recipe(int(n), k)
-        else:
-            k, recipe = _central_recipe(wish, n, k, central_epsilon, delta)
-        return _told(Plan(schema, recipe.at(recipe.worst_case_budget(n, k)), int(n), float(k), "worst-case"))
+        guarantee = Guarantee.of(
+            k,
+            _groups(schema, n, data, certainty, progress),
+            certainty=certainty,
+            central_epsilon=central_epsilon,
+            central_ceiling=central_ceiling,
+            delta=delta,
+        )
+        plan = guarantee.plan(wish.recipe(guarantee))
+        guarantee.warn_if_stronger(plan)
+        return _told(plan)
     tally = count_columns(schema, data, schema.released, progress)
-    k = _checked_promise(k, tally.n)
-    recipe = wish.recipe(tally.n, k)
+    k = check_k(k, tally.n)
+    recipe = wish.recipe(Guarantee.of(k, [tally.n]))
     budget = _largest_rung(Crowd(tally), k, recipe)
     if not schema.kept:
         budget = max(budget, recipe.worst_case_budget(tally.n, k))
@@ -348,58 +361,30 @@ def smallest_group(schema: Schema, data: Any, progress: Progress = int) -> int:
     >>> smallest_group(schema, people)
     1
     """
+    return min(group_sizes(schema, data, progress))
+
+
+def group_sizes(schema: Schema, data: Any, progress: Progress = int) -> list[int]:
+    """The numbers of records that share the values of all kept columns; all records are one group where none is."""
     tally = count_columns(schema, data, schema.kept, progress)
-    return tally.fewest if tally.n else 0
+    return [int(size) for size in tally.occupied()[1]] if schema.kept and tally.n else [tally.n]
 
 
-def _central_recipe(wish: Wish, n: int, k: float | None, central: float, delta: float) -> tuple[float, Recipe]:
-    """The least k that keeps every promise that is asked for, and the design for it."""
-    _checked_promise(2 if k is None else k, n)
-    asked, n = k or 1.0, int(n)
-    enough = max(asked, k_for(n, 2 * local_epsilon(n, central, delta)))  # whatever the mechanisms
-    recipe = wish.recipe(n, enough)
-    again = wish.recipe(n, _least_k(recipe, n, asked, enough, central, delta))
-    return _least_k(again, n, asked, enough, central, delta), again
-
-
-def _least_k(recipe: Recipe, n: int, asked: float, enough: float, central: float, delta: float) -> float:
-    """Between what was asked for and what is enough for any mechanism."""
-
-    def is_kept(k: float) -> bool:
-        plan = Plan(recipe.schema, recipe.at(recipe.worst_case_budget(n, k)), n, k, "worst-case")
-        return plan.part().keeps(central, delta)
-
-    least = max(asked, 1 + _LEAST_CROWD)
-    if least >= enough or is_kept(least):
-        return min(least, enough)
-    low, high = math.log(least - 1), math.log(enough - 1)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if is_kept(1 + math.exp(middle)) else (middle, high)
-    return 1 + math.exp(high)
-
-
-def _checked_promise(k: float | None, n: int) -> float:
-    for name, value in (("n", n), ("k", k)):
-        if value is None or not isinstance(value, Number):
-            raise CalibrationError(Phrase("{name} must be a number, got {value!r}", name=name, value=value))
-        if MOST_PEOPLE < abs(value) < math.inf:
-            raise CalibrationError(
-                Phrase("{name} must be at most {most:g}, got {value!r}", name=name, most=MOST_PEOPLE, value=value)
+def _groups(
+    schema: Schema, n: int | Sequence[int] | None, data: Any, certainty: float | None, progress: Progress
+) -> Sequence[int]:
+    """How many people each group has that shares its kept values."""
+    if n is None:
+        return group_sizes(schema, data, progress)
+    if schema.kept and certainty is not None and not isinstance(n, Sequence):
+        raise CalibrationError(
+            Phrase(
+                "with kept columns ({columns}) certainty adds up over all groups that share their values: give data, "
+                "or the number of people in every group as n",
+                columns=", ".join(attribute.name for attribute in schema.kept),
             )
-    if k is None or not 1 < k < math.inf:
-        raise CalibrationError(
-            Phrase("k must be above 1 (k=1 promises nothing) and at most the number of records, got {k:g}", k=k)
         )
-    if n != n or n in (math.inf, -math.inf) or n != int(n):
-        raise CalibrationError(Phrase("the number of records must be whole, got {n}", n=n))
-    if n < 2:
-        raise CalibrationError(Phrase("at least 2 records are needed to hide among, got {n}", n=n))
-    if k > n:
-        raise CalibrationError(
-            Phrase("k={k:g} is more than the {n:,} records: nobody can hide among more people than there are", k=k, n=n)
-        )
-    return k
+    return n if isinstance(n, Sequence) else [n]
 
 
 def _largest_rung(crowd: Crowd, k: float, recipe: Recipe) -> float:

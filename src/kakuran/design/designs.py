@@ -22,6 +22,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from kakuran.design.central import DELTA, gaussian_spread
+from kakuran.design.guarantee import CENTRAL_CEILING, Guarantee
 from kakuran.design.plan import MOST_CELLS, ColumnSets, MechanismChoice, Recipe, Tell
 from kakuran.errors import CalibrationError
 from kakuran.mechanism import MECHANISMS
@@ -380,8 +381,10 @@ class Design:
 def designs(
     schema: Schema,
     *,
-    n: int,
+    n: int | Sequence[int],
     k: float,
+    certainty: float | None = None,
+    central_ceiling: float | None = CENTRAL_CEILING,
     about: str | None = None,
     purpose: Purpose = "two-way",
     mechanisms: Mapping[str, MechanismChoice] | None = None,
@@ -393,10 +396,12 @@ def designs(
     ----------
     schema : Schema
         What the columns may hold.
-    n : int
-        Records in the table; with kept columns, in the smallest group that shares their values.
+    n : int or sequence of int
+        Records in the table; with kept columns, in the smallest group that shares their values, or in every group.
     k : float
         The promise.
+    certainty, central_ceiling : optional
+        As for `kakuran.calibrate`.
     about : str | None
         A column that questions will be about: every set of columns has it, and tables of one column more count.
     purpose : Purpose
@@ -413,14 +418,9 @@ def designs(
     >>> [design.tell for design in kk.designs(census_schema(), n=50_000, k=10)][0]
     2
     """
-    _check_purpose(purpose)
-    found = []
-    for tell, sets, shares in _candidates(schema, about, mechanisms or {}, weights):
-        recipe = Recipe.of(schema, sets, mechanisms, shares)
-        tells = recipe.at(recipe.worst_case_budget(n, k))
-        found.append(Design(tell, recipe, tells, expected_error(tells, n, about)))
-    ways = min(WAYS[purpose] + (about is not None), 3, len(schema.perturbed))
-    return sorted(found, key=lambda design: design.expected.of(ways))
+    groups = n if isinstance(n, Sequence) else [n]
+    guarantee = Guarantee.of(k, groups, certainty=certainty, central_ceiling=central_ceiling)
+    return Wish(schema, "auto", about, purpose, mechanisms, weights).designs(guarantee)
 
 
 def _check_purpose(purpose: str) -> None:
@@ -482,11 +482,21 @@ class Wish:
     mechanisms: Mapping[str, MechanismChoice] | None
     weights: Mapping[str, float] | None
 
-    def recipe(self, n: int, k: float) -> Recipe:
+    def recipe(self, guarantee: Guarantee) -> Recipe:
         """What was asked for, or the design that is expected to lose least."""
         _check_purpose(self.purpose)
-        if self.tell != "auto":
-            sets = column_sets(self.schema, self.tell, self.about)
-            return Recipe.of(self.schema, sets, self.mechanisms, self.weights)
-        wanted = {"about": self.about, "purpose": self.purpose, "mechanisms": self.mechanisms, "weights": self.weights}
-        return designs(self.schema, n=n, k=k, **wanted)[0].recipe  # type: ignore[arg-type]
+        if self.tell == "auto":
+            return self.designs(guarantee)[0].recipe
+        sets = column_sets(self.schema, self.tell, self.about)
+        return Recipe.of(self.schema, sets, self.mechanisms, self.weights)
+
+    def designs(self, guarantee: Guarantee) -> list[Design]:
+        """The designs that are worth thinking of, those first that are expected to lose least."""
+        _check_purpose(self.purpose)
+        found = []
+        for tell, sets, shares in _candidates(self.schema, self.about, self.mechanisms or {}, self.weights):
+            recipe = Recipe.of(self.schema, sets, self.mechanisms, shares)
+            tells = recipe.at(guarantee.budget(recipe))
+            found.append(Design(tell, recipe, tells, expected_error(tells, guarantee.n, self.about)))
+        ways = min(WAYS[self.purpose] + (self.about is not None), 3, len(self.schema.perturbed))
+        return sorted(found, key=lambda design: design.expected.of(ways))

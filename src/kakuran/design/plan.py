@@ -6,14 +6,16 @@ A recipe says all of a plan up to the budget, and what budget n and k leave it i
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
+
 from kakuran.counts import Tally
 from kakuran.design.blanket import Blanket
-from kakuran.design.central import DELTA
+from kakuran.design.central import DELTA, MOST_LOCAL
 from kakuran.design.composition import CentralPart
 from kakuran.design.crowd import Crowd
 from kakuran.errors import CalibrationError
@@ -31,7 +33,7 @@ from kakuran.mechanism import (
     neighbourhood_of,
 )
 from kakuran.schema import ONE_VALUE, Categorical, Dropped, Layout, Numeric, Schema
-from kakuran.typing import Number
+from kakuran.typing import Array, Number
 from kakuran.words import Phrase, so_many_people, so_many_records
 
 MANY_VALUES = 10
@@ -43,6 +45,12 @@ HARDLY_PERTURBED = 0.95
 LAST_DIGITS = 1e-12
 """How much rounding and the order of adding up may change a crowd; plans are made with as much to spare."""
 
+LEAST_CERTAINTY = 0.99
+"""A guarantee that may fail more often than once in a hundred draws is none."""
+RAREST = 1e-300
+"""What is rarer counts as this, so that it has a logarithm."""
+_SIZES = 64
+"""Different sizes of groups that are looked at one by one; more are taken together, each 5 % apart."""
 MOST_CELLS = 1 << 24
 """Values that columns told together may have."""
 
@@ -117,6 +125,9 @@ class Plan:
     calibration : Calibration
         ``"worst-case"`` holds whatever the attacker believes about the table; ``"data-dependent"`` against an attacker
         who knows the whole true table, and only for the table it was made for.
+    certainty : float | None
+        The probability over the draw with which k holds for everybody in the table, against an attacker who knows the
+        whole true table; None where it holds in every draw.
 
     Examples
     --------
@@ -132,6 +143,7 @@ class Plan:
     n: int
     k: float
     calibration: Calibration
+    certainty: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tells", tuple(self.tells))
@@ -151,13 +163,25 @@ class Plan:
                     calibration=self.calibration,
                 )
             )
+        if self.certainty is not None:
+            check_certainty(self.certainty)
+            if not self.is_central:
+                raise CalibrationError(
+                    UNFITTING_CERTAINTY if self.calibration == "data-dependent" else several_rows(self.schema)
+                )
 
     @classmethod
     def of_mechanisms(
-        cls, schema: Schema, mechanisms: Mapping[str, Mechanism], n: int, k: float, calibration: Calibration
+        cls,
+        schema: Schema,
+        mechanisms: Mapping[str, Mechanism],
+        n: int,
+        k: float,
+        calibration: Calibration,
+        certainty: float | None = None,
     ) -> Plan:
         """Whole records, each column by a mechanism of its own."""
-        return cls(schema, (Tell(Apart(dict(mechanisms)), 1.0),), n, k, calibration)
+        return cls(schema, (Tell(Apart(dict(mechanisms)), 1.0),), n, k, calibration, certainty)
 
     def _check_tells(self) -> None:
         sizes = {attribute.name: attribute.size for attribute in self.schema.perturbed}
@@ -327,8 +351,38 @@ class Plan:
         return max(tell.telling.kept(tell.columns) for tell in self.tells)
 
     def k_for(self, n: int) -> float:
-        """The k that these mechanisms keep for n people, whatever is in their table."""
+        """The k that these mechanisms keep for n people in every draw, whatever is in their table."""
         return k_for(n, self.largest_swap_cost)
+
+    def failure(self, groups: Sequence[int] | Array | None = None) -> float:
+        """How likely it is, at most, that a draw links somebody above 1/k: 0 where k holds in every draw.
+
+        Parameters
+        ----------
+        groups : sequence of int
+            People in each group that shares its kept values; one group of n by default.
+
+        Examples
+        --------
+        >>> import kakuran as kk
+        >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse", "smith"])])
+        >>> plan = kk.calibrate(schema, n=50_000, k=100, certainty=0.999999)
+        >>> plan.failure() <= 1e-6, round(plan.k_for(50_000), 1) < 100
+        (True, True)
+        """
+        sizes: Array = np.asarray([self.n] if groups is None else groups, float)
+        if self.k_for(int(sizes.min())) >= self.k * (1 - LAST_DIGITS):
+            return 0.0
+        if self.epsilon > MOST_LOCAL or not self.is_central:
+            return 1.0
+        levels = self.part().levels
+        blanket = Blanket(self.epsilon, 1.0 if levels is None else levels)  # 1: all that is known is ε₀
+        return min(math.fsum(people / n * blanket.failure(n, self.k) for n, people in _alike_in_size(sizes)), 1.0)
+
+    def excess_risk(self, groups: Sequence[int] | Array) -> float:
+        """By how much, in logarithms, `failure` exceeds what the certainty allows; at most 0 where it is kept."""
+        allowed = 0.0 if self.certainty is None else 1 - self.certainty
+        return math.log(max(self.failure(groups), RAREST) / max(allowed, RAREST))
 
     def reach(self, column: str) -> int:
         """How many codes beyond its domain a released value of a column may lie."""
@@ -343,11 +397,19 @@ class Plan:
         if not tally.n:
             raise CalibrationError(Phrase("the table is empty: there is nobody to hide among"))
         if self.calibration == "worst-case":
-            if self.k_for(self.n) < self.k * (1 - LAST_DIGITS):
+            fewest = tally.fewest
+            if fewest >= self.n and self.excess_risk(tally.occupied()[1] if self.schema.kept else [tally.n]) > 0:
                 raise CalibrationError(
                     Phrase("the mechanisms of this plan do not reach k={k:g}; calibrate again", k=self.k)
+                    if self.certainty is None
+                    else Phrase(
+                        "the mechanisms of this plan do not keep k={k:g} with certainty {certainty:.10g} for the "
+                        "{people:,} people of this table; calibrate with data=this table",
+                        k=self.k,
+                        certainty=self.certainty,
+                        people=tally.n,
+                    )
                 )
-            fewest = tally.fewest
             if fewest < self.n:
                 where = Phrase(" in the smallest group that shares its kept values") if self.schema.kept else ""
                 whom = so_many_records(self.n) if self.schema.person is None else so_many_people(self.n)
@@ -376,6 +438,7 @@ class Plan:
             "n": self.n,
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else "inf",
             "calibration": self.calibration,
+            **({} if self.certainty is None else {"certainty": self.certainty}),
             **({} if self.unit is None else self._told_of_people),
             "columns": {name: fields | self._described(name) for name, fields in self.schema.to_dict().items()},
             **({} if self.is_apart else {"tells": [_describe_tell(tell) for tell in self.tells]}),
@@ -404,7 +467,7 @@ class Plan:
         columns = {name: dict(column) for name, column in fields["columns"].items()}
         described = {name: column.pop("mechanism") for name, column in columns.items() if "mechanism" in column}
         schema = Schema.from_dict(columns, **{name: fields[name] for name in _OF_PEOPLE if name in fields})
-        promise = fields["n"], fields["k"], fields["calibration"]
+        promise = fields["n"], fields["k"], fields["calibration"], fields.get("certainty")
         if "tells" in fields:
             return cls(schema, tuple(_tell_of(schema, tell) for tell in fields["tells"]), *promise)
         mechanisms = {
@@ -412,6 +475,48 @@ class Plan:
             for attribute in schema.perturbed
         }
         return cls.of_mechanisms(schema, mechanisms, *promise)
+
+
+def check_certainty(certainty: float) -> None:
+    """Refuse what is no probability, or promises nothing or too much."""
+    if not isinstance(certainty, Number) or not LEAST_CERTAINTY < certainty < 1:
+        raise CalibrationError(
+            Phrase(
+                "certainty must lie above {least:g} and below 1, as 0.999999; got {certainty!r}. Leave it out for a k "
+                "that holds in every draw",
+                least=LEAST_CERTAINTY,
+                certainty=certainty,
+            )
+        )
+
+
+def several_rows(schema: Schema) -> Phrase:
+    """Why certainty is refused where people have several records."""
+    return Phrase(
+        "certainty needs one record per person, and the schema uses up to {rows} rows; leave out rows_a_person",
+        rows=schema.rows_a_person,
+    )
+
+
+UNFITTING_CERTAINTY = Phrase(
+    'certainty needs calibration="worst-case": parameters that are fitted to the table reveal something of it'
+)
+
+
+def _alike_in_size(sizes: Array) -> Iterator[tuple[int, int]]:
+    """Sizes of groups, and how many people are in groups of that size or a little more.
+
+    Somebody in a larger group is hidden at least as well: an attacker who is given rows of others learns no less.
+    """
+    different, counts = np.unique(sizes, return_counts=True)
+    if len(different) > _SIZES:
+        rungs = np.floor(np.log(different) / math.log(1.05))
+        starts = np.flatnonzero(np.diff(rungs, prepend=-1.0))
+        people = np.add.reduceat(different * counts, starts)
+        different = different[starts]
+    else:
+        people = different * counts
+    yield from zip(different.astype(int).tolist(), people.astype(int).tolist(), strict=True)
 
 
 _OF_PEOPLE = ("person", "rows_a_person")
@@ -508,14 +613,21 @@ class Recipe:
         """Whether all mechanisms are ready-made, so that no budget changes anything."""
         return self.sets is None and not self.shares
 
+    @property
+    def _ready(self) -> dict[str, Mechanism]:
+        return {name: choice for name, choice in self.chosen.items() if isinstance(choice, Mechanism)}
+
+    @property
+    def fixed_cost(self) -> float:
+        """What ready-made mechanisms of whole records cost, whatever the budget."""
+        return sum(choice.largest_swap_cost for choice in self._ready.values()) if self.sets is None else 0.0
+
     def worst_case_budget(self, n: int, k: float) -> float:
         """The budget that n and k leave, less what rounding takes: the parameters that are published keep the promise.
 
         What ready-made mechanisms cost is taken off first.
         """
-        ready = {name: choice for name, choice in self.chosen.items() if isinstance(choice, Mechanism)}
-        fixed = sum(choice.largest_swap_cost for choice in ready.values()) if self.sets is None else 0.0
-        rows = self.schema.rows_a_person
+        fixed, rows = self.fixed_cost, self.schema.rows_a_person
         a_record = cost_of_records(math.log((n - 1) / (k - 1)), rows)
         if a_record < 0:
             raise CalibrationError(
@@ -536,7 +648,7 @@ class Recipe:
                 Phrase(
                     "the mechanisms given for {columns} alone reach k={reached:.4g} with {n:,} records, less than "
                     "{k:g}; make them noisier",
-                    columns=", ".join(map(repr, ready)),
+                    columns=", ".join(map(repr, self._ready)),
                     reached=k_for(n, cost_of_people(fixed, rows)),
                     n=n,
                     k=k,
