@@ -75,6 +75,32 @@ def test_json_answers_are_json_and_nothing_else_is_on_stdout(kakuran):
     assert audited["bound"] == pytest.approx(0.1)
 
 
+def test_calibrate_shows_every_draw_beside_certainty(kakuran):
+    every = kakuran("calibrate", "people.csv", "-s", "schema.toml", "--k", 10)
+    certain = kakuran("calibrate", "people.csv", "-s", "schema.toml", "--k", 10, "--certainty", "0.999999")
+    assert "k = 10 with certainty 0.999999, n = 800" in certain.stdout
+    both = "expected in the wrong cell of two-way tables: k = 10 in every draw"
+    [one], [other] = ([line for line in run.stderr.splitlines() if both in line] for run in (every, certain))
+    assert one == other
+    for run in (every, certain):
+        assert "against an attacker who knows which record is yours: ε = " in run.stderr
+        assert "against one who knows everybody else and sees the shuffled release: ε = " in run.stderr
+    told = json.loads(
+        kakuran("calibrate", "people.csv", "-s", "schema.toml", "--k", 10, "--certainty", "0.999999", "--json").stdout
+    )
+    assert told["certainty"] == 0.999999
+    assert told["beside"]["certainty"] is None
+    assert told["two_way" if "two_way" in told else "designs"][0]["two_way"] < told["beside"]["two_way"]
+
+
+def test_perturb_with_certainty_keeps_it_for_every_group_of_kept_columns(kakuran, folder):
+    schema = (folder / "schema.toml").read_text().replace("[columns.sex]\n", '[columns.sex]\nrole = "keep"\n')
+    (folder / "kept.toml").write_text(schema)
+    made = kakuran("perturb", "people.csv", "-s", "kept.toml", "--k", 5, "--certainty", "0.9999", "-o", "out.parquet")
+    assert "k = 5 with certainty 0.9999, ε = " in made.stderr
+    assert kk.read_release(folder / "out.parquet").plan.certainty == 0.9999
+
+
 def test_a_dry_run_shows_the_cost_and_writes_nothing(kakuran, listing):
     before = listing()
     shown = kakuran(*PERTURB, "-o", "out.parquet", "--dry-run")

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import kakuran as kk
 from kakuran.design import Blanket, Plan, Tell
-from kakuran.errors import CalibrationError, StrongerThanAskedWarning
+from kakuran.errors import CalibrationError, ReleaseError, StrongerThanAskedWarning
 from kakuran.mechanism import PRAM
 
 DELTA = 1e-6
@@ -184,3 +184,44 @@ def test_a_plan_that_claims_certainty_it_does_not_have_is_refused():
     )
     with pytest.raises(CalibrationError, match="do not keep k=300"):
         kk.perturb(pa.table({"town": ["1"] * 1_000}), claiming)
+
+
+@pytest.mark.parametrize("wishes", [{"seed": 1}, {"shuffle": False}, {"joined": True}])
+def test_draws_that_somebody_could_undo_are_refused(wishes, tmp_path):
+    plan, table = certain(HUNDRED, 1_000, 10), pa.table({"town": ["1"] * 1_000})
+    with pytest.raises(ReleaseError, match="certainty is about a secret draw in a secret order"):
+        kk.perturb(table, plan, **wishes)
+    with pytest.raises(ReleaseError, match="certainty is about a secret draw in a secret order"):
+        kk.perturb_file(table, tmp_path / "out.parquet", plan, **wishes)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_release_says_its_certainty_when_it_is_read_again(tmp_path):
+    kk.perturb_file(pa.table({"town": ["1"] * 1_000}), tmp_path / "out.parquet", certain(HUNDRED, 1_000, 10))
+    assert kk.read_release(tmp_path / "out.parquet").plan.certainty == 1 - DELTA
+
+
+def test_the_schema_may_ask_for_certainty():
+    schema = kk.Schema.from_toml(f"certainty = {1 - DELTA}\n" + HUNDRED.to_toml())
+    assert kk.calibrate(schema, n=1_000, k=10).tells == certain(HUNDRED, 1_000, 10).tells
+    assert kk.Schema.from_toml(schema.to_toml()) == schema
+
+
+def test_failures_add_up_in_a_ledger(tmp_path):
+    table, plan = pa.table({"town": ["1"] * 1_000}), certain(HUNDRED, 1_000, 10)
+    in_every_draw = kk.Ledger.create(tmp_path / "every.ledger", "them", k=5)
+    with pytest.raises(CalibrationError, match="k in every draw was promised to them"):
+        kk.perturb(table, plan, ledger=in_every_draw)
+    ledger = kk.Ledger.create(tmp_path / "sure.ledger", "them", k=5, certainty=1 - 2.5 * DELTA)
+    for releases in (1, 2):
+        kk.perturb(table, plan, ledger=ledger)
+        assert ledger.account().failure == pytest.approx(releases * DELTA)
+    with pytest.raises(CalibrationError, match=r"fail k with probability 3e-06, and at most 2\.5e-06.*0\.9999995 or"):
+        kk.perturb(table, plan, ledger=ledger)
+    kk.perturb(table, kk.calibrate(HUNDRED, n=1_000, k=10), ledger=ledger)
+    assert ledger.account().k == 10
+
+
+def test_a_ledger_refuses_a_certainty_without_k(tmp_path):
+    with pytest.raises(CalibrationError, match="give k, too"):
+        kk.Ledger.create(tmp_path / "sure.ledger", "them", epsilon=1, certainty=1 - DELTA)

@@ -321,6 +321,6 @@ def test_it_says_nothing_of_anybody_but_what_a_manifest_says(ledger):
     ledger.add(spending())
     (entry,) = json.loads(ledger.path.read_text())["releases"]
     assert set(entry) == {
-        *("number", "at", "state", "release", "kind", "n", "k", "local", "levels", "swap_cost"),
+        *("number", "at", "state", "release", "kind", "n", "k", "local", "levels", "swap_cost", "failure"),
         *("shuffled", "joined", "kept", "source", "repeats"),
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, say
+from kakuran.cli.console import answer_json, answer_table, said, say
 from kakuran.cli.options import Json, Results, grouped
 from kakuran.words import Phrase
 
@@ -37,12 +37,18 @@ def init(
         typer.Option("--epsilon", help="All releases together are (ε, δ)-differentially private."),
     ] = None,
     delta: Annotated[float, typer.Option("--delta", help="δ of --epsilon.")] = 1e-6,
+    certainty: Annotated[
+        float | None,
+        typer.Option(
+            "--certainty", help="The probability over the draws of all releases with which k holds; every draw without."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make a ledger, with what is promised over all releases: k, ε or both."""
     from kakuran.design import Ledger
 
-    account = Ledger.create(ledger, people, k=k, epsilon=epsilon, delta=delta).account()
+    account = Ledger.create(ledger, people, k=k, epsilon=epsilon, delta=delta, certainty=certainty).account()
     say(f"{ledger}: {_promised(account)}")
     if json:
         answer_json(described(account))
@@ -97,6 +103,8 @@ def say_spent(account: Account) -> None:
     if math.isfinite(account.k):
         promised = "" if account.promised_k is None else f"; {account.promised_k:g} was promised"
         say(f"over all releases k = {account.k:.4g} is left{promised}")
+        if account.failure:
+            say(Phrase("it holds in all draws together with probability {sure:.10g} or more", sure=1 - account.failure))
     if not math.isfinite(account.epsilon):
         say("no ε can be promised over all releases: one of them promises none")
     elif account.spent:
@@ -112,11 +120,13 @@ def described(account: Account) -> dict[str, Any]:
         for entry, so_far in zip(account.entries, account.running, strict=True)
     ]
     spent = {"epsilon": account.epsilon, "accounting": account.accounting, "local": account.local}
-    return account.to_dict() | {"releases": released, "left": {"k": account.k}, "spent": spent}
+    left = {"k": account.k, "certainty": 1 - account.failure}
+    return account.to_dict() | {"releases": released, "left": left, "spent": spent}
 
 
 def _promised(account: Account) -> str:
-    parts = [] if account.promised_k is None else [f"k = {account.promised_k:g}"]
+    sure = "" if account.certainty is None else f" ({said(Phrase('certainty'))} {account.certainty:.10g})"
+    parts = [] if account.promised_k is None else [f"k = {account.promised_k:g}{sure}"]
     parts += [] if account.promised_epsilon is None else [f"ε = {account.promised_epsilon:g} at δ = {account.delta:g}"]
     return f"{' and '.join(parts)} over all releases, promised to {account.people}"
 

@@ -466,6 +466,14 @@ AboutOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--about", metavar="COLUMN", help="A column that every record tells, as questions are about it."),
 ]
+CertaintyOption: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--certainty",
+        help="The probability over the draw with which k holds for everybody, as 0.999999: less noise. In every draw "
+        "without.",
+    ),
+]
 PurposeOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--purpose", metavar="WAYS", help="Tables that auto should lose least of: one-, two-, three-way."),

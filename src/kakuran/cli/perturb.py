@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ from kakuran.cli.console import STANDARD, answer_table, in_words, progress, said
 from kakuran.cli.ledger import say_spent, say_what_would_be_spent
 from kakuran.cli.options import (
     AboutOption,
+    CertaintyOption,
     CsvOptions,
     Data,
     KeepOrder,
@@ -65,6 +67,11 @@ class PlanOptions:
         ),
     ] = None
     delta: Annotated[float, typer.Option("--delta", help="δ of --central-epsilon.")] = 1e-6
+    certainty: CertaintyOption = None
+    central_ceiling: Annotated[
+        float,
+        typer.Option("--central-ceiling", help="With --certainty: ε of the whole release, at most; inf for any."),
+    ] = 1.0
     data_dependent: Annotated[
         bool,
         typer.Option(
@@ -93,9 +100,11 @@ class PlanOptions:
         ),
     ] = None
 
-    def plan(self, schema: Schema, data: Any, n: int | None = None, progress: Progress = int) -> Plan:
-        """The plan that the options ask for."""
-        from kakuran.design import calibrate
+    def people(
+        self, schema: Schema, data: Any, n: int | None = None, progress: Progress = int
+    ) -> dict[str, list[int] | Any]:
+        """Who is hidden among whom: in the worst case so many in each group, or else the data themselves."""
+        from kakuran.design import group_sizes
         from kakuran.parsing import naming
 
         with naming(self.schema):
@@ -106,11 +115,20 @@ class PlanOptions:
             raise CalibrationError(Phrase("--data-dependent needs the data and not --n"))
         if data is None and n is None:
             raise CalibrationError(Phrase("how many records? name the data file or give --n"))
+        if self.data_dependent or n is not None:
+            return {"data": data, "progress": progress} if n is None else {"n": n}
+        return {"n": group_sizes(schema, data, progress)}
+
+    def plan(self, schema: Schema, people: Mapping[str, Any]) -> Plan:
+        """The plan that the options ask for."""
+        from kakuran.design import calibrate
+
         return calibrate(
             schema,
             k=self.k,
-            n=n,
-            data=data if n is None else None,
+            **people,
+            certainty=self.certainty,
+            central_ceiling=self.central_ceiling,
             central_epsilon=self.central_epsilon,
             delta=self.delta,
             calibration="data-dependent" if self.data_dependent else "worst-case",
@@ -119,15 +137,27 @@ class PlanOptions:
             purpose=self.purpose,  # type: ignore[arg-type]
             weights=numbers("--weight", self.weight) or None,
             mechanisms={name: _mechanism(value) for name, value in pairs("--mechanism", self.mechanism).items()},
-            progress=progress,
         )
 
-    def compared(self, plan: Plan) -> list[Design]:
-        """What every design would lose at the same n and k."""
+    def compared(self, plan: Plan, people: Mapping[str, Any]) -> list[Design]:
+        """What every design would lose with the same guarantee."""
         from kakuran.design import designs
 
         wishes = {"about": plan.about, "purpose": self.purpose or plan.schema.purpose or "two-way"}
-        return designs(plan.schema, n=plan.n, k=plan.k, **wishes)  # type: ignore[arg-type]
+        certain = {"certainty": plan.certainty, "central_ceiling": self.central_ceiling}
+        return designs(plan.schema, n=people.get("n", plan.n), k=plan.k, **certain, **wishes)  # type: ignore[arg-type]
+
+    def beside(self, plan: Plan, people: Mapping[str, Any]) -> Plan | None:
+        """The plan for the same k with certainty, or of one with certainty that for every draw; None where none is."""
+        from kakuran.design import CERTAINTY
+
+        if self.k is None or self.central_epsilon is not None or not plan.is_central:
+            return None
+        every_draw = replace(plan.schema, certainty=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said of the plan itself, where it matters
+            other = replace(self, certainty=CERTAINTY if plan.certainty is None else None)
+            return other.plan(every_draw, people)
 
 
 def _mechanism(value: str) -> str | Mechanism:
@@ -166,8 +196,9 @@ def calibrate(
     if source is not None:
         check_fits(source, schema)
     with progress("counting", None) as advance:
-        plan = promise.plan(schema, source, n, advance)
-    _answer(plan, results, promise)
+        people = promise.people(schema, source, n, advance)
+        plan = promise.plan(schema, people)
+    _answer(plan, results, promise, people)
 
 
 class Engine(StrEnum):
@@ -227,7 +258,8 @@ def perturb(
         return nullcontext(int) if on_spark else progress(title, records)
 
     with bar("counting", None) as advance:
-        plan = promise.plan(schema, source, progress=advance)
+        people = promise.people(schema, source, progress=advance)
+        plan = promise.plan(schema, people)
     if dry_run and ledger is not None:
         say_what_would_be_spent(ledger, Spending.of(plan, output.name, shuffled=not keep_order, joined=joined))
     if not dry_run:
@@ -242,7 +274,7 @@ def perturb(
             say_spent(Ledger(ledger).account())
         results.tell_release(output, lambda: csv.open(data, sql))
     if results.json or dry_run:
-        _answer(plan, results, promise)
+        _answer(plan, results, promise, people)
 
 
 def _check_options_for_spark(sql: str | None, *, keep_order: bool) -> None:
@@ -264,12 +296,16 @@ def _say_written(where: str, manifest: Manifest) -> None:
     plan = manifest.plan
     is_of_people = plan.counted_as[0] == "person"
     people = Phrase("{count:,} people", count=manifest.records)
-    facts: dict[str, Any] = {"records": people if is_of_people else so_many_records(manifest.records), "k": plan.k}
+    facts: dict[str, Any] = {
+        "records": people if is_of_people else so_many_records(manifest.records),
+        "promised": _promised(plan),
+        "k": plan.k,
+    }
     if plan.guaranteed_epsilon is not None:
         facts["epsilon"] = plan.guaranteed_epsilon
-        say(Phrase("wrote {file}: {records}, k = {k:g}, ε = {epsilon:.4g}", file=where, **facts))
+        say(Phrase("wrote {file}: {records}, {promised}, ε = {epsilon:.4g}", file=where, **facts))
     else:
-        say(Phrase("wrote {file}: {records}, k = {k:g}; its noise depends on the data: no ε", file=where, **facts))
+        say(Phrase("wrote {file}: {records}, {promised}; its noise depends on the data: no ε", file=where, **facts))
     if plan.calibration == "data-dependent" and plan.kept > HARDLY_PERTURBED:
         say(
             Phrase(
@@ -317,17 +353,18 @@ def _say_what_to_ask(output: Path, plan: Plan) -> None:
     )
 
 
-def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:
+def _answer(plan: Plan, results: Results, promise: PlanOptions, people: Mapping[str, Any]) -> None:
     """A plan, what it will cost, and what others would."""
     from kakuran.design import expected_error, preview
 
     errors, expected = preview(plan), expected_error(plan.tells, plan.n, plan.about)
-    compared = promise.compared(plan)
+    compared, beside = promise.compared(plan, people), promise.beside(plan, people)
     central = plan.central(promise.delta) if plan.is_central else None
     described = plan.to_dict() | {
         "expected_errors": [table.to_dict() for table in errors],
         "verdict": str(expected.verdict),
         **({} if central is None else {"central": {"epsilon": central, "delta": promise.delta}}),
+        **({} if beside is None else {"beside": _expected_beside(beside)}),
         "designs": [{"tell": design.tell, **asdict(design.expected)} for design in compared],
     }
     results.answer(described, lambda: _show_plan(plan, errors, compared))
@@ -341,11 +378,62 @@ def _answer(plan: Plan, results: Results, promise: PlanOptions) -> None:
             )
         )
     if not results.json:
-        if central is not None:
-            told = {"epsilon": central, "delta": promise.delta}
-            say(Phrase("the release as a whole, shuffled, has ε = {epsilon:.3g} at δ = {delta:g}", **told))
+        _say_epsilons(plan, promise.delta)
+        if beside is not None:
+            _say_both(plan, beside)
         say(Phrase("expected from n, k and the schema alone, it will tell {verdict}", verdict=expected.verdict))
         say(Phrase("kakuran advise DATA tries it on the data: their errors may be smaller or larger"))
+
+
+def _promised(plan: Plan) -> Phrase:
+    if plan.certainty is None:
+        return Phrase("k = {k:g}", k=plan.k)
+    return Phrase("k = {k:g} with certainty {certainty:.10g}", k=plan.k, certainty=plan.certainty)
+
+
+def _say_epsilons(plan: Plan, delta: float) -> None:
+    """Both ε, and against whom each is."""
+    if plan.guaranteed_epsilon is not None:
+        say(
+            Phrase(
+                "against an attacker who knows which record is yours: ε = {epsilon:.3g}",
+                epsilon=plan.guaranteed_epsilon,
+            )
+        )
+    if plan.is_central:
+        say(
+            Phrase(
+                "against one who knows everybody else and sees the shuffled release: ε = {epsilon:.3g} at δ = "
+                "{delta:g}",
+                epsilon=plan.central(delta),
+                delta=delta,
+            )
+        )
+
+
+def _expected_beside(plan: Plan) -> dict[str, Any]:
+    from kakuran.design import expected_error
+
+    promised = {"k": plan.k, "certainty": plan.certainty, "epsilon": plan.epsilon, "central": plan.central()}
+    return promised | asdict(expected_error(plan.tells, plan.n, plan.about))
+
+
+def _say_both(plan: Plan, beside: Plan) -> None:
+    """What k costs in every draw, and what with certainty."""
+    from kakuran.design import expected_error
+
+    every, certain = (plan, beside) if plan.certainty is None else (beside, plan)
+    wrong = [expected_error(one.tells, one.n, one.about).two_way for one in (every, certain)]
+    say(
+        Phrase(
+            "expected in the wrong cell of two-way tables: k = {k:g} in every draw {every:.1%}; with certainty "
+            "{certainty:.10g} {certain:.1%}",
+            k=plan.k,
+            every=wrong[0],
+            certainty=certain.certainty,
+            certain=wrong[1],
+        )
+    )
 
 
 def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Design]) -> None:
@@ -353,7 +441,7 @@ def _show_plan(plan: Plan, errors: Sequence[TableError], compared: Sequence[Desi
     from kakuran.report import plan_rows
 
     epsilon = "" if plan.guaranteed_epsilon is None else f", ε = {plan.guaranteed_epsilon:.4g}"
-    title = f"k = {plan.k:g}, n = {plan.n:,}{epsilon} ({said(_CALIBRATIONS[plan.calibration])})"
+    title = f"{said(_promised(plan))}, n = {plan.n:,}{epsilon} ({said(_CALIBRATIONS[plan.calibration])})"
     words = speaking()
     header = [words("column"), words("mechanism"), words("parameter"), words("value"), "ε"]
     answer_table(title, header, plan_rows(plan, words), text_columns=2)

@@ -46,6 +46,7 @@ from .designs import (
 )
 from .guarantee import (
     CENTRAL_CEILING as CENTRAL_CEILING,
+    CERTAINTY as CERTAINTY,
     Guarantee as Guarantee,
 )
 from .ledger_file import (

@@ -2,9 +2,9 @@
 
 Two questions are answered of all releases that count.
 
-- *What k is left?* Releases that are shuffled apart leave each its own, so the smallest is left. Where records of
-  several can be joined, swap costs add up: k = 1 + (n − 1) e^(−ΣB). An order that is kept and known leaves nobody
-  hidden.
+- *What k is left, and how surely?* Releases that are shuffled apart leave each its own, so the smallest is left. Where
+  records of several can be joined, swap costs add up: k = 1 + (n − 1) e^(−ΣB). An order that is kept and known leaves
+  nobody hidden. Probabilities that a draw fails its k add up.
 - *What ε is spent, at the δ that was promised?* Central promises compose (`composition`), however releases are
   compared. Joined ones, planned before the first, are one release of longer records, whose ε₀ add up. Where the order
   is kept nobody hides anybody, and ε is ε₀.
@@ -21,12 +21,14 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.design.central import DELTA, check_delta
 from kakuran.design.composition import Accounting, CentralPart, composed_epsilon, summed_losses
-from kakuran.design.plan import LAST_DIGITS, Plan
+from kakuran.design.plan import LAST_DIGITS, Plan, check_certainty
 from kakuran.errors import CalibrationError, is_real
 from kakuran.mechanism import k_for
 from kakuran.words import Phrase
 
 _STEPS = 16
+_ADDED_UP = 1e-9
+"""What rounding may add to probabilities that were written as 1 − δ."""
 
 EntryState: TypeAlias = Literal["begun", "made", "withdrawn"]
 """``"begun"``: not known to be finished. It counts, as does one that was made."""
@@ -52,6 +54,8 @@ class Spending:
         How many times as many outputs there are as near a value, where likelihoods have two levels only.
     swap_cost : float
         Of the two most different people; infinite where k does not compose.
+    failure : float
+        The probability that the draw does not keep k; 0 where every draw does.
     shuffled : bool
         Whether the order of the records says nothing.
     joined : bool
@@ -80,6 +84,7 @@ class Spending:
     local: float = math.inf
     levels: float | None = None
     swap_cost: float = math.inf
+    failure: float = 0.0
     shuffled: bool = True
     joined: bool = False
     kept: tuple[str, ...] = ()
@@ -97,6 +102,7 @@ class Spending:
             plan.epsilon if plan.is_central else math.inf,
             plan.part().levels if plan.is_central else None,
             plan.largest_swap_cost if plan.is_central else math.inf,
+            0.0 if plan.certainty is None else 1 - plan.certainty,
             kept=tuple(attribute.name for attribute in plan.schema.kept),
             **facts,
         )
@@ -114,7 +120,8 @@ class Spending:
     def with_local(self, local: float) -> Spending:
         """The same with more noise or less, by whatever design: of two levels, those of two values hide least."""
         levels = None if self.levels is None else 2.0
-        return replace(self, local=local, levels=levels, swap_cost=2 * local, k=k_for(self.n, 2 * local))
+        k = k_for(self.n, 2 * local)
+        return replace(self, local=local, levels=levels, swap_cost=2 * local, failure=0.0, k=k)
 
 
 @dataclass(frozen=True)
@@ -153,11 +160,11 @@ class LedgerEntry:
     def from_dict(cls, given: Mapping[str, Any]) -> LedgerEntry:
         """The inverse of `to_dict`."""
         told = {one.name: given[one.name] for one in fields(Spending)}
-        numbers = {name: float(told[name]) for name in ("k", "local", "swap_cost")}
+        numbers = {name: float(told[name]) for name in ("k", "local", "swap_cost", "failure")}
         spending = Spending(**told | numbers | {"kept": tuple(given["kept"])})
         if given["state"] not in get_args(EntryState) or type(spending.n) is not int or spending.n < 1:
             raise ValueError("an entry is not one")
-        if not spending.k >= 1 or not spending.local >= 0 or not spending.swap_cost >= 0:
+        if not spending.k >= 1 or not min(spending.local, spending.swap_cost, spending.failure) >= 0:
             raise ValueError("an entry spends less than nothing")
         return cls(given["number"], given["at"], given["state"], spending)
 
@@ -178,6 +185,8 @@ class Account:
         δ.
     entries : tuple[LedgerEntry, ...]
         All releases, in the order in which they were entered.
+    certainty : float | None
+        The probability over all draws with which k is promised; None for every draw.
 
     Examples
     --------
@@ -192,8 +201,13 @@ class Account:
     promised_epsilon: float | None = None
     delta: float = DELTA
     entries: tuple[LedgerEntry, ...] = field(default=())
+    certainty: float | None = None
 
     def __post_init__(self) -> None:
+        if self.certainty is not None:
+            check_certainty(self.certainty)
+            if self.promised_k is None:
+                raise CalibrationError(Phrase("certainty says how surely k holds: give k, too"))
         if self.promised_k is None and self.promised_epsilon is None:
             raise CalibrationError(Phrase("a ledger keeps a promise: give k, epsilon, or both"))
         if self.promised_k is not None and not (is_real(self.promised_k) and 1 < self.promised_k < math.inf):
@@ -213,6 +227,11 @@ class Account:
     def k(self) -> float:
         """Over all releases, nobody is linked to a record above 1/k; infinite while there are none."""
         return _k_left(self.spent)
+
+    @property
+    def failure(self) -> float:
+        """The probability, at most, that the draw of some release does not keep its k."""
+        return _failure(self.spent)
 
     @property
     def epsilon(self) -> float:
@@ -294,6 +313,8 @@ class Account:
         after = _by_source([*self.spent, spending])
         if self.promised_k is not None and _k_left(after) < self.promised_k * (1 - LAST_DIGITS):
             return self._too_little_k(spending, _k_left(after), self.promised_k)
+        if self.promised_k is not None and _failure(after) > self._allowed_failure * (1 + _ADDED_UP):
+            return self._too_unsure(spending, _failure(after))
         if self.promised_epsilon is None:
             return None
         if not spending.promises_epsilon:
@@ -332,6 +353,28 @@ class Account:
             "and not joined",
             said=said,
             enough=_up(enough, spending.n),
+        )
+
+    @property
+    def _allowed_failure(self) -> float:
+        return 0.0 if self.certainty is None else 1 - self.certainty
+
+    def _too_unsure(self, spending: Spending, found: float) -> str:
+        if self.certainty is None:
+            return Phrase(
+                "{release} keeps its k with a certainty and not in every draw, and k in every draw was promised to "
+                "{people}: leave out certainty, or keep a ledger that was made with one",
+                release=spending.release,
+                people=self.people,
+            )
+        return Phrase(
+            "with {release} the draws of all releases would fail k with probability {found:.3g}, and at most "
+            "{allowed:.3g} was promised to {people}: release with certainty {enough:.10g} or more",
+            release=spending.release,
+            found=found,
+            allowed=self._allowed_failure,
+            people=self.people,
+            enough=1 - max(self._allowed_failure - self.failure, 0.0),
         )
 
     def _too_much_epsilon(self, spending: Spending, found: float, promised: float) -> str:
@@ -378,6 +421,7 @@ class Account:
             "k": self.promised_k,
             "epsilon": self.promised_epsilon,
             "delta": self.delta,
+            "certainty": self.certainty,
             "releases": [entry.to_dict() for entry in self.entries],
         }
 
@@ -387,7 +431,7 @@ class Account:
         entries = tuple(LedgerEntry.from_dict(entry) for entry in given["releases"])
         if [entry.number for entry in entries] != list(range(1, len(entries) + 1)):
             raise ValueError("an entry is missing")
-        return cls(given["people"], given["k"], given["epsilon"], given["delta"], entries)
+        return cls(given["people"], given["k"], given["epsilon"], given["delta"], entries, given["certainty"])
 
 
 def _by_source(spent: Sequence[Spending]) -> list[Spending]:
@@ -398,7 +442,7 @@ def _by_source(spent: Sequence[Spending]) -> list[Spending]:
         before = found.get(key, one)
         worst: dict[str, Any] = {
             name: worse(getattr(before, name), getattr(one, name))
-            for worse, names in ((min, ("n", "k", "shuffled")), (max, ("local", "swap_cost", "joined")))
+            for worse, names in ((min, ("n", "k", "shuffled")), (max, ("local", "swap_cost", "failure", "joined")))
             for name in names
         }
         found[key] = replace(one, levels=one.levels if one.levels == before.levels else None, **worst)
@@ -410,6 +454,10 @@ def _k_left(spent: Sequence[Spending]) -> float:
     each = [one.k if one.shuffled or one.joined else 1.0 for one in spent]
     together = [k_for(min(one.n for one in joined), sum(one.swap_cost for one in joined))] if len(joined) > 1 else []
     return min([*each, *together], default=math.inf)
+
+
+def _failure(spent: Sequence[Spending]) -> float:
+    return math.fsum(one.failure for one in spent)
 
 
 def _parts(spent: Sequence[Spending]) -> list[CentralPart]:

@@ -95,10 +95,10 @@ def calibrate(
     certainty : float
         The probability over the draw, such as 0.999999, with which nobody in the table is linked above 1/k by an
         attacker who knows the whole true table; without it k holds in every draw, for any belief of the attacker, and
-        takes more noise. Worst case, one record per person.
+        takes more noise. Worst case, one record per person. As the schema says by default.
     central_ceiling : float or None
         The central ε (at `delta`) that a plan with certainty has at most, because k alone guarantees little where
-        cells are many and k is small; None for no ceiling.
+        cells are many and k is small; None or infinity for no ceiling.
     central_epsilon, delta : float
         The promise that the shuffled release as a whole is (ε, δ)-differentially private, as `Plan.central` has it; the
         plan then promises the k that goes with it. Worst case only.
@@ -163,6 +163,7 @@ def calibrate(
         raise CalibrationError(
             Phrase('central_epsilon needs calibration="worst-case": it does not hold for fitted parameters')
         )
+    certainty = _first_given(certainty, schema.certainty)
     if certainty is not None and calibration == "data-dependent":
         raise CalibrationError(UNFITTING_CERTAINTY)
     if certainty is not None and schema.rows_a_person > 1:

@@ -19,6 +19,8 @@ from kakuran.errors import CalibrationError, StrongerThanAskedWarning, is_real
 from kakuran.typing import Number
 from kakuran.words import Phrase
 
+CERTAINTY = 0.999999
+"""What is compared with k in every draw, where no other certainty is asked for."""
 CENTRAL_CEILING = 1.0
 """The central ε that a plan with certainty may have at most, unless the steward says otherwise."""
 _FEWEST_OTHERS = 1e-9
@@ -40,7 +42,7 @@ class Guarantee:
     certainty : float | None
         The probability over the draw with which k holds for everybody; None for every draw.
     central : float | None
-        The central ε that is kept, whatever k allows.
+        The central ε that is kept, whatever k allows; None for any.
     delta : float
         δ of the central ε.
 
@@ -76,7 +78,7 @@ class Guarantee:
             if k is None:
                 raise CalibrationError(Phrase("certainty says how surely k holds: give k, too"))
             check_certainty(certainty)
-        ceiling = None if certainty is None else central_ceiling
+        ceiling = None if certainty is None or central_ceiling == math.inf else central_ceiling
         for name, value in (("central_epsilon", central_epsilon), ("central_ceiling", ceiling)):
             if value is not None and (not is_real(value) or not 0 < value < math.inf):
                 raise CalibrationError(Phrase("{name} must lie above 0, got {value!r}", name=name, value=value))

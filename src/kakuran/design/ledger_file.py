@@ -69,6 +69,7 @@ class Ledger:
         k: float | None = None,
         epsilon: float | None = None,
         delta: float = DELTA,
+        certainty: float | None = None,
     ) -> Ledger:
         """Make a ledger of nothing; never in place of another.
 
@@ -84,8 +85,10 @@ class Ledger:
             What is promised as well, or instead: all releases together are (ε, δ)-differentially private.
         delta : float
             δ.
+        certainty : float | None
+            The probability over the draws of all releases with which k holds; None for every draw.
         """
-        account, ledger = Account(people, k, epsilon, delta), cls(path)
+        account, ledger = Account(people, k, epsilon, delta, certainty=certainty), cls(path)
         check_free(ledger.path, force=False)
         write_text(ledger.path, _sealed(account), is_private=True)
         ledger._sync_folder()

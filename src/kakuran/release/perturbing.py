@@ -104,7 +104,7 @@ def perturb(
                 "perturb_file"
             )
         )
-    _check_order(plan, shuffle=shuffle)
+    _check_draw(plan, seed, shuffle=shuffle, joined=joined)
     entering = _entering(ledger, plan, "a release in memory", seed, shuffled=shuffle, joined=joined)
     warn_if_seeded(seed)
     table, randomness, kernel = to_arrow(frame), Randomness.from_seed(seed), Kernel(plan)
@@ -139,7 +139,14 @@ def _rows_of_people(
     return {name: column[used] for name, column in codes.items()}
 
 
-def _check_order(plan: Plan, *, shuffle: bool) -> None:
+def _check_draw(plan: Plan, seed: int | None, *, shuffle: bool, joined: bool) -> None:
+    if plan.certainty is not None and (seed is not None or not shuffle or joined):
+        raise ReleaseError(
+            Phrase(
+                "certainty is about a secret draw in a secret order, compared with no other release person by person: "
+                "leave out the seed, shuffle=False (--keep-order) and joined, or calibrate without certainty"
+            )
+        )
     if plan.schema.person is not None and not shuffle:
         raise ReleaseError(
             Phrase(
@@ -207,7 +214,7 @@ def perturb_file(
 
         source = Originals(source, plan.schema)
     is_on_spark = isinstance(source, CountsItself)
-    _check_order(plan, shuffle=shuffle)
+    _check_draw(plan, seed, shuffle=shuffle, joined=joined)
     entering = _entering(ledger, plan, Path(target).name, seed, shuffled=shuffle, joined=joined)
     if is_on_spark:
         if not shuffle:

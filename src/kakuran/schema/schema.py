@@ -42,7 +42,7 @@ class Schema:
     ----------
     attributes : Sequence[Attribute]
         The columns.
-    tell, about, purpose : optional
+    tell, about, purpose, certainty : optional
         What `kakuran.calibrate` is to take where nobody tells it otherwise.
     person : str, optional
         The column that says whose a row is, where people, or households, have several. The promise is then about them
@@ -69,6 +69,7 @@ class Schema:
     tell: str | int | Sequence[Sequence[str]] | None = None
     about: str | None = None
     purpose: str | None = None
+    certainty: float | None = None
     person: str | None = None
     rows_a_person: int = 1
     drafted: Sequence[str] = ()
@@ -351,7 +352,7 @@ def _and_so_are(names: Sequence[str]) -> str:
     return Phrase(", and so are {listed}", listed=listed) if names else ""
 
 
-_WISHES = ("tell", "about", "purpose", "person", "rows_a_person")
+_WISHES = ("tell", "about", "purpose", "certainty", "person", "rows_a_person")
 _MARK = re.compile(r"^[ \t]*drafted[ \t]*=[ \t]*true[ \t]*(#.*)?\n?", re.MULTILINE)
 _HEADER = """\
 # What each column may hold and what is done with it.
