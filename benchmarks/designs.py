@@ -41,7 +41,7 @@ def measure(*, quick: bool) -> Iterator[Claim]:
     if not ADULT.exists():
         yield no_peer("designs on Adult", "—", "the Adult data set is not beside the checkout", "as in maths §10")
         return
-    people = _adult(2_000 if quick else None)
+    people = adult(2_000 if quick else None)
     draws = 1 if quick else 5
     for k in (10,) if quick else BARS:
         yield from _errors(people, k, {2: draws} if quick else {"all": 1, 1: draws, 2: draws})
@@ -52,19 +52,22 @@ def measure(*, quick: bool) -> Iterator[Claim]:
     yield from _margins_of_peers(people.slice(0, 5_000), draws)
 
 
-def _adult(rows: int | None) -> pa.Table:
-    adult = pd.read_csv(ADULT, header=None, names=NAMES.split(), skipinitialspace=True, nrows=rows)
-    band = ((adult["age"] - 17) // 8).clip(0, 8).astype(str)
-    return pa.table({name: adult[name].astype(str) for name in CATEGORIES} | {"band": band})
+def adult(rows: int | None) -> pa.Table:
+    """Eight categories and bands of age."""
+    frame = pd.read_csv(ADULT, header=None, names=NAMES.split(), skipinitialspace=True, nrows=rows)
+    band = ((frame["age"] - 17) // 8).clip(0, 8).astype(str)
+    return pa.table({name: frame[name].astype(str) for name in CATEGORIES} | {"band": band})
 
 
-def _schema(people: pa.Table) -> kk.Schema:
+def schema_of(people: pa.Table) -> kk.Schema:
+    """All columns as categories."""
     return kk.Schema(
         [kk.Categorical(name, sorted(set(people.column(name).to_pylist()))) for name in people.column_names]
     )
 
 
-def _released(people: pa.Table, plan: kk.Plan, seed: int) -> kk.Release:
+def released(people: pa.Table, plan: kk.Plan, seed: int) -> kk.Release:
+    """A draw that can be repeated."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return kk.perturb(people, plan, seed=seed)
@@ -72,11 +75,13 @@ def _released(people: pa.Table, plan: kk.Plan, seed: int) -> kk.Release:
 
 def _errors(people: pa.Table, k: float, draws_of: Mapping[Any, int]) -> Iterator[Claim]:
     """Of each design, so many draws: whole records take long to estimate and vary little."""
-    schema, n = _schema(people), people.num_rows
+    schema, n = schema_of(people), people.num_rows
     found: dict[Any, NDArray[np.float64]] = {}
     for tell, draws in draws_of.items():
         plan = kk.calibrate(schema, n=n, k=k, tell=tell)
-        found[tell] = np.mean([_wrong(people, _released(people, plan, seed).reader) for seed in range(draws)], axis=0)
+        found[tell] = np.mean(
+            [wrong_cells(people, released(people, plan, seed).reader) for seed in range(draws)], axis=0
+        )
         expected = expected_error(plan.tells, n)
         told = {"all": "whole records", 1: "single columns", 2: "pairs as one value"}[tell]
         shown = " / ".join(f"{100 * error:.1f}" for error in found[tell])
@@ -89,7 +94,7 @@ def _errors(people: pa.Table, k: float, draws_of: Mapping[Any, int]) -> Iterator
             yield at_most_times(text, 100 * found[2][place], 100 * found["all"][place], "%", "whole records")
 
 
-def _wrong(people: pa.Table, reader: Reader) -> list[float]:
+def wrong_cells(people: pa.Table, reader: Reader) -> list[float]:
     """People in the wrong cell, on average over all tables of one, two and three columns."""
     schema = reader.plan.schema
     codes, n = schema.encode(people), people.num_rows
@@ -115,10 +120,10 @@ def _nine_in_ten(people: pa.Table) -> tuple[pa.Table, pa.Table, NDArray[np.str_]
 def _predictions(people: pa.Table, k: float, draws: int) -> Iterator[Claim]:
     """Learnt from the release of nine records in ten, tried on the tenth."""
     known, others, target = _nine_in_ten(people)
-    plan = kk.calibrate(_schema(people), n=known.num_rows, k=k, tell="auto", about="income")
+    plan = kk.calibrate(schema_of(people), n=known.num_rows, k=k, tell="auto", about="income")
     right: dict[str, list[float]] = {"tree": [], "naive Bayes": []}
     for seed in range(draws):
-        release = _released(known, plan, seed)
+        release = released(known, plan, seed)
         for name, learned in (("tree", release.tree("income")), ("naive Bayes", release.bayes("income"))):
             right[name].append(float((learned.predict(others) == target).mean()))
     majority = max(float((target == value).mean()) for value in set(target))
@@ -136,11 +141,11 @@ def _predictions(people: pa.Table, k: float, draws: int) -> Iterator[Claim]:
 def _two_or_three(people: pa.Table, k: float, draws: int) -> Iterator[Claim]:
     """What two columns of each would gain for pairs with income, and cost whoever predicts it."""
     known, others, target = _nine_in_ten(people)
-    codes = (schema := _schema(people)).encode(known)
+    codes = (schema := schema_of(people)).encode(known)
     for tell in (2, 3):
         plan, found = kk.calibrate(schema, n=known.num_rows, k=k, tell=tell, about="income"), []
         for seed in range(draws):
-            release = _released(known, plan, seed)
+            release = released(known, plan, seed)
             tables = [ask(plan, ("income", name), {}, None) for name in schema.names if name != "income"]
             estimated = [*starmap(release.reader.estimate, zip(tables, release.reader.count(tables), strict=True))]
             wrong = [
@@ -157,12 +162,12 @@ def _two_or_three(people: pa.Table, k: float, draws: int) -> Iterator[Claim]:
 
 def _coverage(people: pa.Table, draws: int) -> Iterator[Claim]:
     """How often 90 % intervals hold the truth, of tables that a tell holds and of those that rest on the model."""
-    schema, n = _schema(people), people.num_rows
+    schema, n = schema_of(people), people.num_rows
     plan = kk.calibrate(schema, n=n, k=10, tell=2)
     held: dict[str, list[float]] = {"counts": [], "model": []}
     codes = schema.encode(people)
     for seed in range(draws):
-        reader = _released(people, plan, seed).reader
+        reader = released(people, plan, seed).reader
         for ways in WORDS:
             tables = [ask(plan, columns, {}, None) for columns in combinations(schema.names, ways)]
             for question, counts in zip(tables, reader.count(tables), strict=True):
@@ -216,11 +221,11 @@ def _speed(records: int, columns: int) -> Iterator[Claim]:
 
 def _margins_of_peers(people: pa.Table, draws: int) -> Iterator[Claim]:
     """One-way tables by multi-freq-ldpy's ways for several columns, at the ε of k = 10."""
-    schema, n = _schema(people), people.num_rows
+    schema, n = schema_of(people), people.num_rows
     codes = schema.encode(people)
     truths = [np.bincount(codes[one.name], minlength=one.size) / n for one in schema.released]
     plan = kk.calibrate(schema, n=n, k=10, tell=1)
-    ours = 100 * float(np.mean([_wrong(people, _released(people, plan, draw).reader)[0] for draw in range(draws)]))
+    ours = 100 * float(np.mean([wrong_cells(people, released(people, plan, draw).reader)[0] for draw in range(draws)]))
     rows = np.column_stack([codes[one.name] for one in schema.released]).tolist()
     for name, estimate in _peers().items():
         text = f"one-way tables of {n:,} people, ε = {plan.epsilon:.2f}"
