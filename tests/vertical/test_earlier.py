@@ -217,6 +217,22 @@ def test_a_user_has_one_memory_where_the_system_keeps_state(platform, given, pla
     assert user_memory() == tmp_path / place / "kakuran" / "earlier.runs"
 
 
+def test_a_relative_state_folder_is_ignored(tmp_path, monkeypatch):
+    """It was another one in every folder, and nothing was remembered in the next."""
+    monkeypatch.setenv("XDG_STATE_HOME", "state")
+    monkeypatch.setattr("pathlib.Path.home", lambda: tmp_path / "home")
+    monkeypatch.setattr("sys.platform", "linux")
+    assert user_memory() == tmp_path / "home/.local/state/kakuran/earlier.runs"
+
+
+def test_a_memory_that_others_could_read_is_its_owner_s_alone_from_then_on(tmp_path):
+    memory = EarlierRuns(tmp_path / "runs")
+    memory.recognise("a plan")
+    (tmp_path / "runs").chmod(0o644)
+    assert memory.knows("a plan")
+    assert (tmp_path / "runs").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_column_that_differs_in_few_people_from_one_of_another_name_is_refused(tmp_path):
     """A yes/no question asked again in autumn: sums of both runs, subtracted, speak of those who changed."""
     rng, ids = np.random.default_rng(0), [b"%d" % number for number in range(900)]

@@ -221,3 +221,62 @@ def test_nobody_makes_the_step_larger_by_a_spread_it_does_not_have(monkeypatch):
     for fit in fits.values():
         most = sum(abs(own[name]) for name in parts["carol"]) * honest.target_scale
         assert fit.spreads["carol"] == pytest.approx(most)
+
+
+def test_few_people_are_not_predicted():
+    plan, fits, tables = fitted_on({"visits": VISITS, "income": INCOME}, {"visits": 0.5, "income": 1.0})
+    with pytest.raises(GuardError, match="only 19 people would be predicted, fewer than 20"):
+        predicted(plan, fits, {name: table.slice(0, 19) for name, table in tables.items()})
+    assert len(predicted(plan, fits, {name: table.slice(0, 20) for name, table in tables.items()}).values) == 20
+
+
+def test_a_refusal_that_depends_on_values_is_written_down_and_counts_a_bit(tmp_path):
+    """Who chooses the people learns one bit from each refusal, and asked as often as it liked."""
+    memory = tmp_path / "runs"
+    plan, fits, tables = fitted_on({"ill": ILL, "income": INCOME}, {"ill": 1.0, "income": 1.0})
+    some, others = ({name: table.slice(start, 450) for name, table in tables.items()} for start in (0, 450))
+    wide = some["bank"].set_column(1, "ill", pa.array(30 * ILL[:450]))
+    with pytest.raises(GuardError, match="bits of each person's ill, which take"):
+        remembered(plan, fits, some | {"bank": wide}, memory)
+    with pytest.raises(GuardError, match=r"tell shop 1\.\d bits of each person's ill, .*--despite-earlier-runs"):
+        remembered(plan, fits, some, memory)
+    remembered(plan, fits, others, memory)
+
+
+def test_a_value_too_large_to_predict_is_a_refusal_that_counts(tmp_path):
+    memory = tmp_path / "runs"
+    plan, fits, tables = fitted_on({"ill": ILL, "income": INCOME}, {"ill": 1.0, "income": 1.0})
+    absurd = tables["bank"].set_column(2, "income", pa.array(np.full(900, 1e14)))
+    with pytest.raises(DataError, match="would lie far beyond"):
+        remembered(plan, fits, tables | {"bank": absurd}, memory)
+    with pytest.raises(GuardError, match="--despite-earlier-runs"):
+        remembered(plan, fits, tables, memory)
+
+
+def test_a_refusal_by_the_model_alone_costs_nothing(tmp_path):
+    memory, answers = tmp_path / "runs", {"ill": ILL, "income": INCOME}
+    first, second = (fitted_on(answers, {"ill": sign, "income": 0.5}, seed=2) for sign in (0.7, -0.7))
+    mild = fitted_on(answers, {"ill": 0.7, "income": 0.5}, seed=3)
+    remembered(*first, memory)
+    with pytest.raises(GuardError, match="person's ill"):
+        remembered(*second, memory)
+    remembered(*mild, memory)
+
+
+def test_renamed_columns_count_as_those_they_may_be(tmp_path):
+    """Models with other names each read small columns, as nothing was known of the earlier ones."""
+    memory = tmp_path / "runs"
+    first = fitted_on({"ill": ILL, "income": INCOME}, {"ill": 0.7, "income": 0.5})
+    renamed = {"illness": ILL, "earnings": INCOME}
+    second = fitted_on(renamed, {"illness": -0.7, "earnings": 0.5}, seed=2)
+    remembered(*first, memory)
+    with pytest.raises(GuardError, match=r"illness, .*told of 'ill', 'income', which our table does not have"):
+        remembered(*second, memory)
+    plan, fits, tables = second
+    for ill in (ILL, 2 * ILL + 1):
+        kept = tables["bank"].append_column("ill", [ill]).append_column("income", [3 * INCOME])
+        with pytest.raises(GuardError, match="bits of each person's ill"):
+            remembered(plan, fits, tables | {"bank": kept}, memory)
+    others = np.random.default_rng(7).permuted(np.array([ILL, INCOME]), axis=1)
+    kept = tables["bank"].append_column("ill", [others[0]]).append_column("income", [others[1]])
+    remembered(plan, fits, tables | {"bank": kept}, memory)

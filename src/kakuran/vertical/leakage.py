@@ -243,7 +243,7 @@ _SETS = 5_000
 """So many sets of columns are looked at: all of them for up to twelve columns, and of more the small ones."""
 
 
-def most_told(parts: Array, correlations: Array, bits: Array) -> tuple[list[int], float, float]:
+def most_told(parts: Array, correlations: Array, bits: Array, of_any: float = 0.0) -> tuple[list[int], float, float]:
     """The columns of which parts of predictions tell most: their places, the bits told and those there are, per person.
 
     Parameters
@@ -254,13 +254,15 @@ def most_told(parts: Array, correlations: Array, bits: Array) -> tuple[list[int]
         Of the columns.
     bits : Array
         What it takes to write one value of each column down.
+    of_any : float
+        Bits that were told of nobody knows which columns: they count in every set.
     """
     strongest, worst = -1.0, ([0], 0.0, 0.0)
     for places in _sets_of(len(bits)):
         among = correlations[np.ix_(places, places)]
         _, shared = np.linalg.slogdet(among + _RELATIVE * np.eye(len(places)))
         held = max(float(bits[places].max()), float(bits[places].sum()) + shared / math.log(4))
-        told = bits_of_parts(parts, correlations, places)
+        told = bits_of_parts(parts, correlations, places) + of_any
         if told > strongest * held:
             strongest, worst = (told / held if held else math.inf), (places, told, held)
     return worst
