@@ -225,6 +225,12 @@ def test_a_relative_state_folder_is_ignored(tmp_path, monkeypatch):
     assert user_memory() == tmp_path / "home/.local/state/kakuran/earlier.runs"
 
 
+def test_what_is_written_down_outlasts_a_power_failure(tmp_path):
+    """FULL leaves the journal's removal to the system: where it comes back, the last run is taken back."""
+    with EarlierRuns._opened(tmp_path / "runs") as file:
+        assert file.execute("PRAGMA synchronous").fetchone() == (3,)
+
+
 def test_a_memory_that_others_could_read_is_its_owner_s_alone_from_then_on(tmp_path):
     memory = EarlierRuns(tmp_path / "runs")
     memory.recognise("a plan")

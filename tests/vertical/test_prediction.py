@@ -280,3 +280,28 @@ def test_renamed_columns_count_as_those_they_may_be(tmp_path):
     others = np.random.default_rng(7).permuted(np.array([ILL, INCOME]), axis=1)
     kept = tables["bank"].append_column("ill", [others[0]]).append_column("income", [others[1]])
     remembered(plan, fits, tables | {"bank": kept}, memory)
+
+
+def test_a_prediction_is_written_down_before_it_is_sent(tmp_path):
+    """Cut off at the first part, it counts like one that arrived."""
+    memory, answers = tmp_path / "runs", {"ill": ILL, "income": INCOME}
+    first, second = (fitted_on(answers, {"ill": sign, "income": 0.5}, seed=2) for sign in (0.7, -0.7))
+    plan, fits, tables = first
+
+    def run(name, links):
+        send = links["shop"].send if name == "bank" else None
+
+        def fail(message):
+            if isinstance(message, MaskedPart):
+                raise OSError("the power failed")
+            send(message)
+
+        if name == "bank":
+            links["shop"].send = fail
+        return predict_together(links, plan, fits[name], tables[name], receiver="shop", memory=tmp_path / name)
+
+    with pytest.raises(OSError, match="power"):
+        side_by_side(["bank", "shop"], run)
+    (tmp_path / "bank").rename(memory)
+    with pytest.raises(GuardError, match="person's ill"):
+        remembered(*second, memory)
