@@ -198,7 +198,7 @@ def test_columns_without_spread_are_refused():
 
 @pytest.mark.parametrize("parties", [("bank", "shop"), ("shop", "bank")])
 def test_a_partner_without_a_guard_reads_a_person_with_each_column_but_one(parties, monkeypatch):
-    """What remains: columns of theirs that differ in one person each. Nothing that computes exact moments prevents it."""
+    """What remains: columns of theirs that differ in one person. Nothing that computes exact moments prevents it."""
     rng, people = np.random.default_rng(3), np.array([7, 70, 700])
     ours = np.column_stack([rng.lognormal(12, 0.4, RECORDS), rng.integers(18, 90, RECORDS), rng.poisson(4, RECORDS)])
     base = rng.normal(size=RECORDS)

@@ -271,7 +271,8 @@ def most_told(parts: Array, correlations: Array, bits: Array, of_any: float = 0.
                 {tuple(sorted({*held, more})) for held in strongest for more in range(columns)} - {*strongest}
             )
         strengths = np.empty(len(sets))
-        for at, places in enumerate(map(list, sets)):
+        for at, chosen in enumerate(sets):
+            places = list(chosen)
             _, shared = np.linalg.slogdet(correlations[np.ix_(places, places)] + _RELATIVE * np.eye(size))
             held = max(float(bits[places].max()), float(bits[places].sum()) + shared / math.log(4))
             told = bits_of_parts(parts, correlations, places) + of_any
