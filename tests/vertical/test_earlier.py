@@ -258,6 +258,14 @@ def test_a_column_that_differs_in_few_people_from_one_of_another_name_is_refused
         begin("autumn")
 
 
+def test_a_run_is_repeated_where_a_run_needs_more_than_half_of_the_people(tmp_path):
+    """A column that everybody answers otherwise was taken for nearly the same one, and half of all people for few."""
+    rng, ids = np.random.default_rng(0), [b"%d" % number for number in range(900)]
+    own = OwnColumns(("age", "ill"), np.column_stack([rng.integers(18, 90, 900), rng.integers(0, 2, 900)]))
+    for _ in range(2):
+        EarlierRuns(tmp_path / "runs").begin(ids, 3, fewest=653, records_per_sum=5, own=own)
+
+
 def test_a_yes_no_column_asks_for_more_people_to_change(tmp_path):
     """Exact sums over a few dozen people pin a yes/no column down, as they do where a run has so few."""
     case, folder = companies(800, 2, 2), remembering(tmp_path)

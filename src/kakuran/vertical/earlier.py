@@ -479,10 +479,12 @@ def _earlier_contents(file: sqlite3.Connection, name: str, *, under_other_names:
 
 
 def _is_nearly(versions: Members, other: Members, fewest: int) -> bool:
-    """Whether fewer people than that could differ between two columns, by some of the first one's records."""
+    """Whether fewer people than that differ between two columns; some of the first one's records show it mostly."""
     some = versions[:: max(1, len(versions) // _SAMPLED)]
     missing = len(some) - np.isin(some, other, assume_unique=True, kind="sort").sum()
-    return bool(missing <= _SLACK + 4 * fewest * len(some) / len(versions))
+    if missing > _SLACK + 4 * fewest * len(some) / len(versions):
+        return False
+    return bool(np.isin(versions, other, assume_unique=True, invert=True).sum() < fewest)
 
 
 def _runs(file: sqlite3.Connection, but_last: int = 0) -> list[_Run]:
