@@ -208,6 +208,36 @@ def test_people_unlike_those_fitted_count_by_what_they_are_told():
         predicted(plan, fits, tables | {"bank": often})
 
 
+@pytest.mark.parametrize("is_remembered", [True, False])
+def test_people_chosen_to_be_alike_are_not_told_by_what_is_left(is_remembered, tmp_path):
+    """Among people of nearly one income, every part was the answer to the other question: 60 of 60 were read."""
+    plan, fits, tables = fitted_on({"ill": ILL, "income": INCOME}, {"ill": 0.7, "income": 0.5})
+    alike = np.argsort(np.abs(INCOME))[:60]
+    chosen = {"bank": tables["bank"], "shop": tables["shop"].take(alike)}
+    steps = fits["bank"].in_steps(OwnColumns.read(tables["bank"].take(alike), ["ill", "income"]), "shop")
+    assert ((steps > np.median(np.unique(steps))) == ILL[alike]).all()
+    with pytest.raises(GuardError, match=r"tell shop \d\.\d bits of each person's ill, which take 1\.0"):
+        remembered(plan, fits, chosen, tmp_path / "runs" if is_remembered else None)
+
+
+def test_what_their_columns_predict_of_ours_leaves_less_to_hide_the_rest():
+    """A shop that nearly knows incomes read the other answer of 98 % of all people off honest predictions."""
+    rng = np.random.default_rng(3)
+    for noise, is_refused in ((0.3, True), (2.0, False)):
+        known = INCOME + noise * rng.normal(size=900)
+        target = 0.7 * ILL + 0.5 * INCOME + rng.normal(size=900)
+        bank = pa.table({"id": range(900), "ill": ILL, "income": INCOME})
+        tables = {"bank": bank, "shop": pa.table({"id": range(900), "known": known, "y": target})}
+        columns = {"bank": ["ill", "income"], "shop": ["known"]}
+        plan = VerticalPlan.of(columns, target="y", holder="shop", search="none", least=1)
+        fits = fit_vertically(tables, plan)
+        if is_refused:
+            with pytest.raises(GuardError, match="bits of each person's ill"):
+                predicted(plan, fits, tables)
+        else:
+            predicted(plan, fits, tables)
+
+
 def test_nobody_makes_the_step_larger_by_a_spread_it_does_not_have(monkeypatch):
     """One of three parties said that its part varies more than it does; every yes was one step then, and no no."""
     case = companies(200, 4, 2, least=1, search="none")

@@ -127,13 +127,14 @@ def _predict(
     _check_people(len(rows), plan)
     own = own.at(rows)
     if me != receiver:
-        # People unlike those fitted are told more. Those who vary less count no less: they may be chosen to be alike.
+        # People unlike those fitted are told more; where they are alike in one column, parts tell the others' values.
         found = np.array([held.coefficient for held in fit.own.values()]) * own.values.std(axis=0)
         deviations = np.where(np.abs(found) > np.abs(fitted), found, fitted)
 
         def check_values(before: Sequence[str]) -> None:
             fit.in_steps(own, receiver)
             check(before, deviations)
+            check(before, found)
 
         earlier.predict(
             [identifiers[row] for row in rows.tolist()],
@@ -181,7 +182,8 @@ def _check_told(
     """Refuse where our part, with those of earlier models, tells too much of any set of our columns.
 
     How columns of earlier models that are not in this one go together with its own, our table says. Those that it does
-    not have may be any of the others under another name: what was told of them counts against every set.
+    not have may be any of the others under another name: what was told of them counts against every set. It is looked
+    at twice: for whoever knows nothing else, and for whoever knows what the others' columns predict of ours.
     """
     models: list[dict[str, tuple[float, float]]] = [_about(fit, receiver, deviations), *map(json.loads, before)]
     bits = {name: bits for model in reversed(models) for name, (_, bits) in model.items()}
@@ -196,12 +198,14 @@ def _check_told(
         correlations = OwnPart.of(OwnColumns(tuple(names), values), np.ones(len(names))).matrix
     parts = np.array([[model.get(name, (0.0, 0.0))[0] for name in names] for model in models])
     unknown = np.array([sum(abs(model[name][0]) for name in gone if name in model) for model in models])
-    places, most, all_bits = most_told(
-        parts, correlations, np.array([bits[name] for name in names]), float(np.log2(1 + 12 * unknown**2).sum() / 2)
-    )
-    as_normal = (tuple(names[place] for place in places), most, all_bits)
+    of_any, held_by = float(np.log2(1 + 12 * unknown**2).sum() / 2), np.array([bits[name] for name in names])
+    left = np.sqrt([1 - fit.exposure.shares.get(name, 0.0) for name in names])
+    found = []
+    for matrix in (correlations, correlations * np.outer(left, left)):
+        places, most, all_bits = most_told(parts, matrix, held_by, of_any)
+        found.append((tuple(names[place] for place in places), most, all_bits))
     times = plan.limits.bits_per_bit_told * (_STRICTER if before else 1)
-    for columns, told, held in (as_normal, fit.own_part.read_off[receiver]):
+    for columns, told, held in (*found, fit.own_part.read_off[receiver]):
         if told * times <= held:
             continue
         raise GuardError(
