@@ -102,7 +102,7 @@ def predicted(seed: int, people: int = 1000, explained: float = 0.64) -> tuple[i
         weights = rng.normal(size=4)
         model = weights / np.sqrt(weights @ correlations @ weights) * explained**0.5 / step
         _, tells, held = most_told(np.vstack([told, model]), correlations, bits)
-        if 1.5 * tells > held:
+        if (2 if len(told) else 1.5) * tells > held:
             break
         told = np.vstack([told, model])
     parts, candidates = np.rint(standardised @ told.T), every @ told.T

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 
 import kakuran.vertical.party as party_module
-from kakuran.errors import GuardError, ProtocolError
+from kakuran.errors import DataError, GuardError, ProtocolError
 from kakuran.samples import companies
-from kakuran.vertical import Limits, Party, VerticalPlan
+from kakuran.vertical import Limits, Party, VerticalPlan, disclosure
 from kakuran.vertical.disclosure import check_columns, check_moments
 from kakuran.vertical.messages import InterceptPart
 from kakuran.vertical.own import OwnColumns
@@ -95,7 +95,11 @@ def tables(made_up):
 def fit_with_a_cheat(plan, frames, monkeypatch):
     """The bank's outcome, and what it sent, where the shop runs no guard of its own."""
     honest, sent = party_module.check_columns, []
-    monkeypatch.setattr(party_module, "check_columns", lambda own, *rest: "y" in own.names or honest(own, *rest))
+    monkeypatch.setattr(
+        party_module,
+        "check_columns",
+        lambda own, *rest: own.standardised(intercept=True) if "y" in own.names else honest(own, *rest),
+    )
     looks = party_module.check_moments
     monkeypatch.setattr(
         party_module, "check_moments", lambda moments, own, *rest: "y" in own.names or looks(moments, own, *rest)
@@ -176,3 +180,49 @@ def test_where_all_our_columns_are_yes_or_no_nothing_can_be_told_of_theirs():
     values[:, 3] = np.arange(400) == 7
     own, moments = moments_of(values)
     check_moments(moments, own, Limits())
+
+
+def test_a_column_without_spread_takes_as_long_to_refuse_as_any_other(monkeypatch):
+    """It was refused before the search that every other refusal comes after, and the partner saw it by the time."""
+    searched = []
+    monkeypatch.setattr(disclosure, "sparse_combinations", lambda *own: searched.append(own) or [])
+    with pytest.raises(DataError, match="is the same for all shared records"):
+        guarded(noise(), np.ones(RECORDS), noise())
+    assert len(searched) == 1
+
+
+def test_columns_without_spread_are_refused():
+    with pytest.raises(DataError, match="is the same for all shared records"):
+        guarded(np.ones(RECORDS), np.ones(RECORDS), np.zeros(RECORDS))
+
+
+@pytest.mark.parametrize("parties", [("bank", "shop"), ("shop", "bank")])
+def test_a_partner_without_a_guard_reads_a_person_with_each_column_but_one(parties, monkeypatch):
+    """What remains: columns of theirs that differ in one person. Nothing that computes exact moments prevents it."""
+    rng, people = np.random.default_rng(3), np.array([7, 70, 700])
+    ours = np.column_stack([rng.lognormal(12, 0.4, RECORDS), rng.integers(18, 90, RECORDS), rng.poisson(4, RECORDS)])
+    base = rng.normal(size=RECORDS)
+    theirs = {"s": base, **{f"s{person}": base + (np.arange(RECORDS) == person) for person in people}}
+    tables = {
+        "bank": pa.table({"id": range(RECORDS), **dict(zip(("income", "age", "visits"), ours.T, strict=True))}),
+        "shop": pa.table({"id": range(RECORDS), **theirs, "y": rng.normal(size=RECORDS)}),
+    }
+    columns = {"bank": ["income", "age", "visits"], "shop": list(theirs)}
+    plan = VerticalPlan.of({name: columns[name] for name in parties}, target="y", holder="shop", search="none")
+    pool, seen = party_module.pool_moments, {}
+
+    def overhear(links, plan, me, *rest):
+        seen[me] = pool(links, plan, me, *rest)
+        return seen[me]
+
+    def guard(own, plan, sums):
+        return own.standardised(intercept=True) if "s" in own.names else check_columns(own, plan, sums)
+
+    monkeypatch.setattr(party_module, "pool_moments", overhear)
+    monkeypatch.setattr(party_module, "check_columns", guard)
+    side_by_side(list(parties), lambda name, links: Party(name, plan, tables[name]).fit(links))
+    moments = dict(zip([*theirs, "y"], seen["shop"].between(columns["bank"]).T, strict=True))
+    for person in people:
+        column = f"s{person}"
+        read = RECORDS * (theirs[column].std() * moments[column] - base.std() * moments["s"])
+        np.testing.assert_allclose(read, ((ours - ours.mean(axis=0)) / ours.std(axis=0))[person], atol=1e-4)

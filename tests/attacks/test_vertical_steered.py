@@ -191,7 +191,7 @@ SIGNS = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
 
 
 def test_predictions_of_several_models_end_before_they_tell_whole_records(tmp_path):
-    """Four honest models told visits, children and ill of everybody; now half of them are refused."""
+    """Four honest models told visits, children and ill of everybody, two 39 % of the visits; one is let pass."""
     plan, parts, weights, refused = agreed("s0"), [], [], 0
     for signs in SIGNS:
         tables = {"bank": BANK, "shop": shop(0.8 * STANDARDISED @ signs + 0.6 * NOISE[:, 5])}
@@ -204,9 +204,9 @@ def test_predictions_of_several_models_end_before_they_tell_whole_records(tmp_pa
             weights.append(weights_of(fits))
             again = parts_told(plan, fits, tables, tmp_path / "earlier.runs")  # told alike, so it costs nothing
             assert (again == parts[-1]).all()
-    assert refused == 2
+    assert refused == 3
     found = right(np.column_stack(parts), weights)
-    assert found["age"] < 0.15 * PEOPLE
-    assert found["visits"] < 0.45 * PEOPLE
-    assert found["children"] < 0.5 * PEOPLE
-    assert found["ill"] < 0.75 * PEOPLE
+    assert found["age"] < 0.05 * PEOPLE
+    assert found["visits"] < 0.15 * PEOPLE
+    assert found["children"] < 0.4 * PEOPLE
+    assert found["ill"] < 0.7 * PEOPLE

@@ -217,6 +217,28 @@ def test_a_user_has_one_memory_where_the_system_keeps_state(platform, given, pla
     assert user_memory() == tmp_path / place / "kakuran" / "earlier.runs"
 
 
+def test_a_relative_state_folder_is_ignored(tmp_path, monkeypatch):
+    """It was another one in every folder, and nothing was remembered in the next."""
+    monkeypatch.setenv("XDG_STATE_HOME", "state")
+    monkeypatch.setattr("pathlib.Path.home", lambda: tmp_path / "home")
+    monkeypatch.setattr("sys.platform", "linux")
+    assert user_memory() == tmp_path / "home/.local/state/kakuran/earlier.runs"
+
+
+def test_what_is_written_down_outlasts_a_power_failure(tmp_path):
+    """FULL leaves the journal's removal to the system: where it comes back, the last run is taken back."""
+    with EarlierRuns._opened(tmp_path / "runs") as file:
+        assert file.execute("PRAGMA synchronous").fetchone() == (3,)
+
+
+def test_a_memory_that_others_could_read_is_its_owner_s_alone_from_then_on(tmp_path):
+    memory = EarlierRuns(tmp_path / "runs")
+    memory.recognise("a plan")
+    (tmp_path / "runs").chmod(0o644)
+    assert memory.knows("a plan")
+    assert (tmp_path / "runs").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_column_that_differs_in_few_people_from_one_of_another_name_is_refused(tmp_path):
     """A yes/no question asked again in autumn: sums of both runs, subtracted, speak of those who changed."""
     rng, ids = np.random.default_rng(0), [b"%d" % number for number in range(900)]
@@ -234,6 +256,14 @@ def test_a_column_that_differs_in_few_people_from_one_of_another_name_is_refused
         GuardError, match="of 'autumn', which is nearly a column of an earlier run, would speak of 7 people"
     ):
         begin("autumn")
+
+
+def test_a_run_is_repeated_where_a_run_needs_more_than_half_of_the_people(tmp_path):
+    """A column that everybody answers otherwise was taken for nearly the same one, and half of all people for few."""
+    rng, ids = np.random.default_rng(0), [b"%d" % number for number in range(900)]
+    own = OwnColumns(("age", "ill"), np.column_stack([rng.integers(18, 90, 900), rng.integers(0, 2, 900)]))
+    for _ in range(2):
+        EarlierRuns(tmp_path / "runs").begin(ids, 3, fewest=653, records_per_sum=5, own=own)
 
 
 def test_a_yes_no_column_asks_for_more_people_to_change(tmp_path):

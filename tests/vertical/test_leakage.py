@@ -5,12 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kakuran.errors import GuardError, LeakageWarning
-from kakuran.vertical import Limits, VerticalPlan, fit_vertically
+from kakuran.vertical import Limits, VerticalPlan, fit_vertically, leakage
 from kakuran.vertical.disclosure import check_columns, leverages
-from kakuran.vertical.leakage import DirectionMeter, bits_of, exposure_of_moments
+from kakuran.vertical.leakage import DirectionMeter, bits_of, exposure_of_moments, most_told
 from kakuran.vertical.own import OwnColumns
 
 from .companies import Companies, companies
@@ -140,3 +140,28 @@ def test_residual_stops_before_it_shows_more_directions_than_allowed():
         warnings.simplefilter("ignore", LeakageWarning)
         with pytest.raises(GuardError, match="would show 3 directions of our columns, more than the 2"):
             fit_vertically(case.frames, case.plan)
+
+
+def test_four_answers_among_many_columns_are_found_to_be_told():
+    """Of 19 columns and more sets of four were not looked at, and a model made for it read four answers."""
+    for columns in (19, 40):
+        parts, bits = np.full((1, columns), 0.05), np.full(columns, 3.0)
+        parts[0, 5:9], bits[5:9] = 2.0, 1.0
+        places, told, held = most_told(parts, np.eye(columns), bits)
+        assert (places, held) == ([5, 6, 7, 8], pytest.approx(4))
+        assert told > 3
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3))
+@settings(max_examples=15, deadline=None)
+def test_sets_that_are_grown_tell_as_much_as_all_sets(seed, models):
+    rng = np.random.default_rng(seed)
+    correlations = np.corrcoef(rng.normal(size=(8, 40)) + rng.normal(size=40) * rng.choice([0, 1], size=(8, 1)))
+    parts = rng.normal(size=(models, 8)) * rng.choice([0.1, 1, 3], size=8)
+    bits = rng.choice([0.3, 1, 2, 6, 20], size=8)
+    _, told, held = most_told(parts, correlations, bits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leakage, "_SETS", 0)
+        patch.setattr(leakage, "_GROWN", 1_000)
+        _, found, of = most_told(parts, correlations, bits)
+    assert found / of > 0.95 * told / held

@@ -208,6 +208,36 @@ def test_people_unlike_those_fitted_count_by_what_they_are_told():
         predicted(plan, fits, tables | {"bank": often})
 
 
+@pytest.mark.parametrize("is_remembered", [True, False])
+def test_people_chosen_to_be_alike_are_not_told_by_what_is_left(is_remembered, tmp_path):
+    """Among people of nearly one income, every part was the answer to the other question: 60 of 60 were read."""
+    plan, fits, tables = fitted_on({"ill": ILL, "income": INCOME}, {"ill": 0.7, "income": 0.5})
+    alike = np.argsort(np.abs(INCOME))[:60]
+    chosen = {"bank": tables["bank"], "shop": tables["shop"].take(alike)}
+    steps = fits["bank"].in_steps(OwnColumns.read(tables["bank"].take(alike), ["ill", "income"]), "shop")
+    assert ((steps > np.median(np.unique(steps))) == ILL[alike]).all()
+    with pytest.raises(GuardError, match=r"tell shop \d\.\d bits of each person's ill, which take 1\.0"):
+        remembered(plan, fits, chosen, tmp_path / "runs" if is_remembered else None)
+
+
+def test_what_their_columns_predict_of_ours_leaves_less_to_hide_the_rest():
+    """A shop that nearly knows incomes read the other answer of 98 % of all people off honest predictions."""
+    rng = np.random.default_rng(3)
+    for noise, is_refused in ((0.3, True), (2.0, False)):
+        known = INCOME + noise * rng.normal(size=900)
+        target = 0.7 * ILL + 0.5 * INCOME + rng.normal(size=900)
+        bank = pa.table({"id": range(900), "ill": ILL, "income": INCOME})
+        tables = {"bank": bank, "shop": pa.table({"id": range(900), "known": known, "y": target})}
+        columns = {"bank": ["ill", "income"], "shop": ["known"]}
+        plan = VerticalPlan.of(columns, target="y", holder="shop", search="none", least=1)
+        fits = fit_vertically(tables, plan)
+        if is_refused:
+            with pytest.raises(GuardError, match="bits of each person's ill"):
+                predicted(plan, fits, tables)
+        else:
+            predicted(plan, fits, tables)
+
+
 def test_nobody_makes_the_step_larger_by_a_spread_it_does_not_have(monkeypatch):
     """One of three parties said that its part varies more than it does; every yes was one step then, and no no."""
     case = companies(200, 4, 2, least=1, search="none")
@@ -221,3 +251,87 @@ def test_nobody_makes_the_step_larger_by_a_spread_it_does_not_have(monkeypatch):
     for fit in fits.values():
         most = sum(abs(own[name]) for name in parts["carol"]) * honest.target_scale
         assert fit.spreads["carol"] == pytest.approx(most)
+
+
+def test_few_people_are_not_predicted():
+    plan, fits, tables = fitted_on({"visits": VISITS, "income": INCOME}, {"visits": 0.5, "income": 1.0})
+    with pytest.raises(GuardError, match="only 19 people would be predicted, fewer than 20"):
+        predicted(plan, fits, {name: table.slice(0, 19) for name, table in tables.items()})
+    assert len(predicted(plan, fits, {name: table.slice(0, 20) for name, table in tables.items()}).values) == 20
+
+
+def test_a_refusal_that_depends_on_values_is_written_down_and_counts_a_bit(tmp_path):
+    """Who chooses the people learns one bit from each refusal, and asked as often as it liked."""
+    memory = tmp_path / "runs"
+    plan, fits, tables = fitted_on({"ill": ILL, "income": INCOME}, {"ill": 1.0, "income": 1.0})
+    some, others = ({name: table.slice(start, 450) for name, table in tables.items()} for start in (0, 450))
+    wide = some["bank"].set_column(1, "ill", pa.array(30 * ILL[:450]))
+    with pytest.raises(GuardError, match="bits of each person's ill, which take"):
+        remembered(plan, fits, some | {"bank": wide}, memory)
+    with pytest.raises(GuardError, match=r"tell shop 1\.\d bits of each person's ill, .*--despite-earlier-runs"):
+        remembered(plan, fits, some, memory)
+    remembered(plan, fits, others, memory)
+
+
+def test_a_value_too_large_to_predict_is_a_refusal_that_counts(tmp_path):
+    memory = tmp_path / "runs"
+    plan, fits, tables = fitted_on({"ill": ILL, "income": INCOME}, {"ill": 1.0, "income": 1.0})
+    absurd = tables["bank"].set_column(2, "income", pa.array(np.full(900, 1e14)))
+    with pytest.raises(DataError, match="would lie far beyond"):
+        remembered(plan, fits, tables | {"bank": absurd}, memory)
+    with pytest.raises(GuardError, match="--despite-earlier-runs"):
+        remembered(plan, fits, tables, memory)
+
+
+def test_a_refusal_by_the_model_alone_costs_nothing(tmp_path):
+    memory, answers = tmp_path / "runs", {"ill": ILL, "income": INCOME}
+    first, second = (fitted_on(answers, {"ill": sign, "income": 0.5}, seed=2) for sign in (0.7, -0.7))
+    mild = fitted_on(answers, {"ill": 0.7, "income": 0.5}, seed=3)
+    remembered(*first, memory)
+    with pytest.raises(GuardError, match="person's ill"):
+        remembered(*second, memory)
+    remembered(*mild, memory)
+
+
+def test_renamed_columns_count_as_those_they_may_be(tmp_path):
+    """Models with other names each read small columns, as nothing was known of the earlier ones."""
+    memory = tmp_path / "runs"
+    first = fitted_on({"ill": ILL, "income": INCOME}, {"ill": 0.7, "income": 0.5})
+    renamed = {"illness": ILL, "earnings": INCOME}
+    second = fitted_on(renamed, {"illness": -0.7, "earnings": 0.5}, seed=2)
+    remembered(*first, memory)
+    with pytest.raises(GuardError, match=r"illness, .*told of 'ill', 'income', which our table does not have"):
+        remembered(*second, memory)
+    plan, fits, tables = second
+    for ill in (ILL, 2 * ILL + 1):
+        kept = tables["bank"].append_column("ill", [ill]).append_column("income", [3 * INCOME])
+        with pytest.raises(GuardError, match="bits of each person's ill"):
+            remembered(plan, fits, tables | {"bank": kept}, memory)
+    others = np.random.default_rng(7).permuted(np.array([ILL, INCOME]), axis=1)
+    kept = tables["bank"].append_column("ill", [others[0]]).append_column("income", [others[1]])
+    remembered(plan, fits, tables | {"bank": kept}, memory)
+
+
+def test_a_prediction_is_written_down_before_it_is_sent(tmp_path):
+    """Cut off at the first part, it counts like one that arrived."""
+    memory, answers = tmp_path / "runs", {"ill": ILL, "income": INCOME}
+    first, second = (fitted_on(answers, {"ill": sign, "income": 0.5}, seed=2) for sign in (0.7, -0.7))
+    plan, fits, tables = first
+
+    def run(name, links):
+        send = links["shop"].send if name == "bank" else None
+
+        def fail(message):
+            if isinstance(message, MaskedPart):
+                raise OSError("the power failed")
+            send(message)
+
+        if name == "bank":
+            links["shop"].send = fail
+        return predict_together(links, plan, fits[name], tables[name], receiver="shop", memory=tmp_path / name)
+
+    with pytest.raises(OSError, match="power"):
+        side_by_side(["bank", "shop"], run)
+    (tmp_path / "bank").rename(memory)
+    with pytest.raises(GuardError, match="person's ill"):
+        remembered(*second, memory)

@@ -48,13 +48,14 @@ def check_count(records: int, plan: VerticalPlan) -> None:
         )
 
 
-def check_columns(own: OwnColumns, plan: VerticalPlan, sums: float) -> None:
-    """Refuse to take part with these records, if so many sums of each column are told by the end of this run.
+def check_columns(own: OwnColumns, plan: VerticalPlan, sums: float) -> Standardised:
+    """Standardise our columns, or refuse to take part with these records, if so many sums of each are told in the end.
 
     The message is for the party's own eyes.
     """
     limits = plan.limits
     together = sparse_combinations(own.names, own.values)  # first, so that no refusal tells its cause by its time
+    standardised = own.standardised(intercept=plan.intercept)
     rare = rare_sides(own)
     for name, count in rare.items():
         if count < limits.smallest_group:
@@ -84,6 +85,7 @@ def check_columns(own: OwnColumns, plan: VerticalPlan, sums: float) -> None:
     _check_together(own, together, limits)
     if plan.protocol == "gram":
         _check_bits(own, together, limits, bits_told(sums, len(own.names)))
+    return standardised
 
 
 def _check_together(own: OwnColumns, together: list[Combination], limits: Limits) -> None:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kakuran.counts import distinct_rows
-from kakuran.errors import GuardError, ProtocolError
+from kakuran.errors import DataError, GuardError, ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.typing import Array
 from kakuran.vertical.own import OwnColumns
@@ -53,12 +53,15 @@ CREATE TABLE IF NOT EXISTS agreed (number INTEGER PRIMARY KEY, certificate TEXT,
 CREATE TABLE IF NOT EXISTS predictions (model TEXT, about TEXT, people INTEGER NOT NULL);
 """
 _A_YEAR = timedelta(days=365)
+_ONE_BIT = '{"": [0.5, 0.0]}'
+"""What a refusal tells, as a column without a name: ½ log₂(1 + 12 · 0.5²) bits, of any column."""
 
 
 def user_memory() -> Path:
     """The file that remembers all runs of this user, whatever folder, plan or key they are made with.
 
-    It is ``kakuran/earlier.runs`` in the folder that ``XDG_STATE_HOME`` names, or where this system keeps such files.
+    It is ``kakuran/earlier.runs`` in the folder that ``XDG_STATE_HOME`` names, or where this system keeps such files. A
+    relative folder is ignored, as the XDG specification has it: it would be another one wherever the user stands.
 
     Examples
     --------
@@ -66,8 +69,8 @@ def user_memory() -> Path:
     >>> user_memory().name
     'earlier.runs'
     """
-    if given := os.environ.get("XDG_STATE_HOME"):
-        place = Path(given)
+    if (given := Path(os.environ.get("XDG_STATE_HOME", ""))).is_absolute():
+        place = given
     elif sys.platform == "win32":
         place = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local")
     else:
@@ -219,33 +222,49 @@ class EarlierRuns:
         own: OwnColumns,
         model: str,
         about: str,
-        check: Callable[[list[str]], object],
+        by_model: Callable[[list[str]], object],
+        by_values: Callable[[list[str]], object],
         *,
         known_by: str,
         despite: bool = False,
     ) -> None:
         """Write down predictions of these records by a model, of which `about` says what they tell of each person.
 
-        `check` is called with what was told before, for every set of earlier models somebody was predicted by, and
-        refuses what is too much. The same values by the same model are rounded alike, and tell nothing new.
+        The same values by the same model are rounded alike, and tell nothing new.
+
+        Parameters
+        ----------
+        by_model : Callable[[list[str]], object]
+            Called with what was told before, for every set of earlier models that somebody was predicted by; refuses
+            what is too much for people of any values.
+        by_values : Callable[[list[str]], object]
+            The same, by the values of these people. Whoever chose them learns one bit from its refusal, which is
+            written down.
         """
         if self._path is None:
-            check([])
+            by_values([])
             return
         with self._opened(self._path) as file:
             content = [one + row.tobytes() for one, row in zip(ids, own.values + 0.0, strict=True)]
             members = np.unique(_hashed(file, ids) & _PERSON | _hashed(file, content) & ~_PERSON)
             held = file.execute("SELECT model, about, members FROM predictions JOIN people ON people = number")
             earlier = [(name, told, np.frombuffer(people, np.uint64)) for name, told, people in held]
-            for _, _, people in (one for one in earlier if one[0] == model):
-                members = np.setdiff1d(members, people)
+            alike = np.concatenate([np.empty(0, np.uint64), *(people for name, _, people in earlier if name == model)])
+            members = np.setdiff1d(members, alike)
             if not len(members):
                 return
             if not despite:
                 _check_ids(file, known_by)
-                takes_part = [np.isin(members & _PERSON, people & _PERSON) for _, _, people in earlier]
-                for pattern in np.unique(takes_part, axis=1).T.tolist() if earlier else [[]]:
-                    check([told for (_, told, _), is_in in zip(earlier, pattern, strict=True) if is_in])
+                people, before = members & _PERSON, [(told, people & _PERSON) for _, told, people in earlier]
+                for told in _told_before(np.setdiff1d(people, alike & _PERSON), before):
+                    by_model(told)
+                try:
+                    for told in _told_before(people, before):
+                        by_values(told)
+                except (DataError, GuardError):
+                    file.execute("INSERT INTO predictions VALUES ('', ?, ?)", (_ONE_BIT, _kept(file, members)))
+                    file.execute("COMMIT")
+                    raise
             file.execute("INSERT INTO predictions VALUES (?, ?, ?)", (model, about, _kept(file, members)))
             file.execute("INSERT OR IGNORE INTO ids VALUES (?)", (known_by,))
 
@@ -268,8 +287,9 @@ class EarlierRuns:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            path.chmod(0o600)
             with closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as file:
-                file.execute("PRAGMA synchronous = FULL")
+                file.execute("PRAGMA synchronous = EXTRA")  # after FULL a power failure may still undo the last commit
                 file.executescript(_TABLES)
                 file.execute("BEGIN IMMEDIATE")
                 yield file
@@ -414,6 +434,13 @@ def _check_load(members: Members, sums: int, runs: Sequence[_Run], records_per_s
         )
 
 
+def _told_before(people: Members, earlier: Sequence[tuple[str, Members]]) -> list[list[str]]:
+    """What earlier predictions told, for every set of them that somebody was in."""
+    takes_part = np.array([np.isin(people, others) for _, others in earlier]).reshape(len(earlier), len(people))
+    patterns = np.unique(takes_part, axis=1).T.tolist() if earlier else [[]]
+    return [[told for (told, _), is_in in zip(earlier, pattern, strict=True) if is_in] for pattern in patterns]
+
+
 def _told(members: Members, runs: Sequence[_Run]) -> Told:
     shared = [(run, int(np.isin(run.people, members, assume_unique=True).sum())) for run in runs]
     return Told(sum(count > 0 for _, count in shared), sum(run.sums * count / len(run.people) for run, count in shared))
@@ -452,10 +479,12 @@ def _earlier_contents(file: sqlite3.Connection, name: str, *, under_other_names:
 
 
 def _is_nearly(versions: Members, other: Members, fewest: int) -> bool:
-    """Whether fewer people than that could differ between two columns, by some of the first one's records."""
+    """Whether fewer people than that differ between two columns; some of the first one's records show it mostly."""
     some = versions[:: max(1, len(versions) // _SAMPLED)]
     missing = len(some) - np.isin(some, other, assume_unique=True, kind="sort").sum()
-    return bool(missing <= _SLACK + 4 * fewest * len(some) / len(versions))
+    if missing > _SLACK + 4 * fewest * len(some) / len(versions):
+        return False
+    return bool(np.isin(versions, other, assume_unique=True, invert=True).sum() < fewest)
 
 
 def _runs(file: sqlite3.Connection, but_last: int = 0) -> list[_Run]:

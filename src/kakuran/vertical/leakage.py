@@ -8,7 +8,7 @@ of the other side, but on N unknowns each.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any
@@ -24,6 +24,8 @@ from kakuran.words import Phrase
 
 _RELATIVE = 1e-13
 """Directions weaker than this share of the strongest drown in rounding; a peer could let us answer with weak ones."""
+_REPEATED = 1e-10
+"""Directions of a set of columns that are weaker than this share of the strongest are none."""
 _NOTHING = Told()
 BITS_A_SUM = 58
 """What one opened sum can tell, with whatever weights."""
@@ -241,10 +243,14 @@ def _steps(values: Array, finest: float) -> set[float]:
 
 _SETS = 5_000
 """So many sets of columns are looked at: all of them for up to twelve columns, and of more the small ones."""
+_GROWN = 10_000
+"""So many more are looked at, about: the sets that tell most, each with one column more."""
 
 
-def most_told(parts: Array, correlations: Array, bits: Array) -> tuple[list[int], float, float]:
+def most_told(parts: Array, correlations: Array, bits: Array, of_any: float = 0.0) -> tuple[list[int], float, float]:
     """The columns of which parts of predictions tell most: their places, the bits told and those there are, per person.
+
+    Columns and rounding are taken to be jointly normal.
 
     Parameters
     ----------
@@ -254,16 +260,37 @@ def most_told(parts: Array, correlations: Array, bits: Array) -> tuple[list[int]
         Of the columns.
     bits : Array
         What it takes to write one value of each column down.
+    of_any : float
+        Bits that were told of nobody knows which columns: they count in every set.
     """
-    strongest, worst = -1.0, ([0], 0.0, 0.0)
-    for places in _sets_of(len(bits)):
-        among = correlations[np.ix_(places, places)]
-        _, shared = np.linalg.slogdet(among + _RELATIVE * np.eye(len(places)))
-        held = max(float(bits[places].max()), float(bits[places].sum()) + shared / math.log(4))
-        told = bits_of_parts(parts, correlations, places)
-        if told > strongest * held:
-            strongest, worst = (told / held if held else math.inf), (places, told, held)
-    return worst
+    columns, looked_at = len(bits), 0
+    strongest: list[tuple[int, ...]] = [()]
+    worst, found = -1.0, ([0], 0.0, 0.0)
+    with_columns = parts @ correlations
+    total = with_columns @ parts.T + np.eye(len(parts)) / 12  # what rounding adds to the parts' variance
+    for size in range(1, columns + 1):
+        looked_at += math.comb(columns, size)
+        are_few = looked_at <= _SETS or size == 1
+        sets = list(combinations(range(columns), size)) if are_few else _grown(strongest, columns)
+        places = np.array(sets)
+        among = correlations[places[:, :, None], places[:, None, :]]
+        shared = np.linalg.slogdet(among + _RELATIVE * np.eye(size)).logabsdet
+        held = np.maximum(bits[places].max(axis=1), bits[places].sum(axis=1) + shared / math.log(4))
+        across = with_columns[:, places].transpose(1, 0, 2)
+        explained = across @ np.linalg.pinv(among, _REPEATED, hermitian=True) @ across.transpose(0, 2, 1)
+        told = np.linalg.slogdet(total).logabsdet - np.linalg.slogdet(total - explained).logabsdet
+        told = np.maximum(told / math.log(4), 0) + of_any
+        strengths = np.divide(told, held, out=np.full(len(sets), math.inf), where=held > 0)
+        at = int(strengths.argmax())
+        if strengths[at] > worst:
+            worst, found = strengths[at], (places[at].tolist(), float(told[at]), float(held[at]))
+        strongest = [sets[at] for at in np.argsort(-strengths)[: max(1, _GROWN // columns**2)]]
+    return found
+
+
+def _grown(sets: Sequence[tuple[int, ...]], columns: int) -> list[tuple[int, ...]]:
+    """The sets with one column more, whichever."""
+    return sorted({tuple(sorted({*places, more})) for places in sets for more in range(columns)} - {*sets})
 
 
 _TIMES = 5
@@ -296,28 +323,6 @@ def entropy(codes: NDArray[np.int64]) -> tuple[float, int]:
     """Bits a record of these whole numbers, and how many different ones there are."""
     _, counts = np.unique(codes, return_counts=True)
     return float(-counts @ np.log2(counts / len(codes))) / max(1, len(codes)), len(counts)
-
-
-def bits_of_parts(parts: Array, correlations: Array, places: Sequence[int]) -> float:
-    """What parts tell of the columns at these places, as if columns and rounding were jointly normal."""
-    others = [place for place in range(len(correlations)) if place not in places]
-    across = correlations[np.ix_(places, others)]
-    left = (
-        correlations[np.ix_(others, others)] - across.T @ np.linalg.pinv(correlations[np.ix_(places, places)]) @ across
-    )
-    rounding = np.eye(len(parts)) / 12
-    _, before = np.linalg.slogdet(parts @ correlations @ parts.T + rounding)
-    _, after = np.linalg.slogdet(parts[:, others] @ left @ parts[:, others].T + rounding)
-    return max(0.0, float(before - after) / math.log(4))
-
-
-def _sets_of(columns: int) -> Iterator[list[int]]:
-    """All sets of columns while they are not too many, small ones first; those of one column and of all anyway."""
-    looked_at = 0
-    for size in range(1, columns + 1):
-        looked_at += math.comb(columns, size)
-        if size in (1, columns) or looked_at <= _SETS:
-            yield from map(list, combinations(range(columns), size))
 
 
 def _step(values: Array, finest: float) -> float:

@@ -113,8 +113,7 @@ class Party:
         done = self._done(links, greeting)
         told = self._remembered(rows, is_over=len(done) == len(links)) if self.plan.protocol == "gram" else Told()
         own = self._columns.at(rows)
-        standardised = own.standardised(intercept=self.plan.intercept)
-        check_columns(own, self.plan, self._sums_told + (0 if self._despite else told.sums))
+        standardised = check_columns(own, self.plan, self._sums_told + (0 if self._despite else told.sums))
         if self.plan.protocol == "gram":
             outcome = self._run_gram(links, done, told, own, standardised)
         else:
