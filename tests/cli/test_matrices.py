@@ -46,6 +46,22 @@ def test_baskets_come_out_as_baskets_each_shared_by_at_least_k(kakuran, folder, 
     assert (folder / "loss.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("protect", ["perturb", "aggregate"])
+def test_a_public_report_names_no_item_that_the_release_withholds(kakuran, folder, baskets, protect):
+    lines = (folder / "baskets.txt").read_text().split("\n")
+    lines[5] += ",morning-after pill"
+    (folder / "baskets.txt").write_text("\n".join(lines))
+    to = ("-o", "out.txt", "--protect", protect, "--report", "report.html", "--public")
+    made = kakuran("factorise", "baskets.txt", "--layout", "baskets", "--k", 10, *to)
+    assert made.returncode == 0, made.stderr
+    report, released = (folder / "report.html").read_text(), (folder / "out.txt").read_text()
+    assert "morning-after pill" not in released
+    named = {
+        item for item in ("morning-after pill", *(f"item {place}" for place in range(12))) if f">{item}<" in report
+    }
+    assert named == {item for line in released.splitlines() for item in line.split(",") if item}
+
+
 def test_baskets_are_read_with_the_delimiter_and_the_encoding_that_are_named(kakuran, folder):
     (folder / "baskets.txt").write_bytes("牛乳;パン, 食\n牛乳\n".encode("cp932") * 10)
     told = ("--delimiter", ";", "--encoding", "cp932")
