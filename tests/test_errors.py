@@ -3,8 +3,7 @@
 import pickle
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import kakuran as kk
 from kakuran.errors import ArgumentError, counted, without_secrets
