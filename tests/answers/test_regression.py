@@ -198,7 +198,7 @@ def test_a_summary_is_all_in_the_language_of_its_reader(pairs, formula):
 def test_an_error_of_a_formula_tells_how_odd_names_are_written():
     schema = kk.Schema([kk.Categorical("marital status", ["a", "b"]), kk.Numeric("hours-worked", 0, 10, step=1)])
     for text in ("marital status ~ hours-worked", "`marital status` ~ hours-worked"):
-        with pytest.raises(SchemaError, match="`(birth year|hours-worked)`"):
+        with pytest.raises(SchemaError, match=r"`(birth year|hours-worked)`"):
             ModelFormula.of(text, schema)
 
 
