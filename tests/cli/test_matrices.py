@@ -265,3 +265,19 @@ def test_negative_counts_are_named(kakuran, folder):
     refused = kakuran("factorise", "returns.csv", "--layout", "long", "--k", 2, "--kind", "counts", "-o", "o.csv")
     assert refused.returncode == 3
     assert "column 'many': 1 negative, for example -3" in refused.stderr
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_of_groups_says_how_it_is_asked_and_so_do_commands_for_releases(kakuran, folder, ending):
+    people = pq.read_table(folder / "people.parquet").slice(0, 200).select(["job", "sex"])
+    pq.write_table(people, folder / "few.parquet")
+    groups = f"groups.{ending}"
+    made = kakuran("microaggregate", "few.parquet", "--k", 5, "-o", groups)
+    assert f"its k is shown by kakuran check {groups}" in made.stderr
+    shown = json.loads(kakuran("check", groups, "--json").stdout)
+    assert shown["k"] >= 5
+    for command in (("crosstab", groups, "job"), ("audit", "few.parquet", groups), ("count", groups, "job == 'care'")):
+        refused = kakuran(*command)
+        assert refused.returncode == 5
+        assert "a plain table, as microaggregate and synthesise write it" in refused.stderr
+        assert "Traceback" not in refused.stderr
