@@ -223,8 +223,8 @@ def check_table(path: Path, *, force: bool) -> None:
 
 
 _PLAIN = Phrase(
-    "a plain table, as microaggregate and synthesise write it, holds no noise that could be taken out: count it with any "
-    "program, ask kakuran check for its k, and kakuran loss for what it lost"
+    "a plain table, as microaggregate and synthesise write it, holds no noise that could be taken out: count it with "
+    "any program, ask kakuran check for its k, and kakuran loss for what it lost"
 )
 
 
