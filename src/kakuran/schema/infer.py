@@ -223,10 +223,16 @@ class ColumnSummary:
             return Phrase("follows from {other!r} and has about as many values", other=self.follows)
         if self.personal is not None:
             return self.personal.reason
+        if self.holds_written_numbers:
+            return Phrase(
+                "numbers that are not written plainly: say how with --decimal and --thousands, and infer again"
+            )
         if self.is_dropped and (self.looks_like_identifiers or self.numbers_rows):
             return Phrase("looks like an identifier: hardly any value stands twice")
         if self.may_be_names:
             return Phrase('perhaps names of people: if so, set role = "drop"')
+        if self.has_missing and self.order is None and not self.is_dropped:
+            return Phrase('has missing values: fill them in, or write missing = "category" below')
         if self.order is None or self.is_dropped:
             return None
         if not self.order[1]:
