@@ -3,10 +3,13 @@
 import pickle
 
 import pytest
+from hypothesis import given, strategies as st
 
 import kakuran as kk
 from kakuran.errors import ArgumentError, counted, without_secrets
-from kakuran.words import which_there_are
+from kakuran.report.page import page
+from kakuran.studio.script import NamedTable
+from kakuran.words import which_there_are, words_in
 
 
 @pytest.mark.parametrize(
@@ -39,6 +42,33 @@ def test_an_argument_is_not_called_a_column():
 def test_words_fit_one_as_well_as_many():
     assert [counted(n, "record") for n in (0, 1, 1_000)] == ["0 records", "1 record", "1,000 records"]
     assert [counted(n, "axis", "axes") for n in (1, 2)] == ["1 axis", "2 axes"]
+
+
+PLACES = {
+    "an error": lambda text: f"{kk.SchemaError(text)!r} {kk.SchemaError(text)}",
+    "an error of a column": lambda text: str(kk.DataError("job", text, "Look.", example=text)),
+    "a report": lambda text: page(words_in("en"), "title", command=text),
+    "again.sh": lambda text: " ".join([*NamedTable(text).words, str(NamedTable(text)), NamedTable(text).python]),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@given(
+    secret=st.from_regex(r"Zq[A-Za-z0-9_.~+-]{6,20}", fullmatch=True),
+    address=st.sampled_from(
+        [
+            "postgresql://alice:{}@h:5432/db",
+            "postgresql://h/db?sslmode=require&password={}",
+            "s3://AKIA:{}@bucket/x.csv",
+            *(f"https://h/x.csv?page=2&{name}={{}}" for name in ("code", "sig", "token", "key", "access_token")),
+            "host=h password={} dbname=d",
+            "dbname=d password = '{}'",
+            "Server=h;PWD={};Port=1",
+        ]
+    ),
+)
+def test_a_secret_is_in_none_of_the_places_where_an_address_comes_to_stand(place, secret, address):
+    assert secret not in PLACES[place](address.format(secret))
 
 
 SECRETS = ("s3cretPW", "wJalr/XUt+n=FEMI", "p%40ss%2Fw", "p@ss/w?rd#1", "two words", "it's", "12345x")
@@ -90,6 +120,13 @@ def test_no_address_is_told_with_its_password_wherever_it_stands(address, secret
         ("https://h/x?key=abc&page=2", "https://h/x?page=2"),
         ("gs://b/x?private_key=abc", "gs://b/x"),
         ("gs://b/x?Authorization=Bearer%20abc", "gs://b/x"),
+        ("https://h/x?code=abc&page=2", "https://h/x?page=2"),
+        ("https://h/x?sig=abc&se=2&token=def&tokens=3", "https://h/x?se=2&tokens=3"),
+        ("host=h dbname=d user=alice password=pw", "host=h dbname=d user=alice password=…"),
+        ("password = 'it\\'s pw' host=h", "password = … host=h"),
+        ("sslpassword=pw PGPASSWORD=pw kakuran", "sslpassword=… PGPASSWORD=… kakuran"),
+        ("Server=h;UID=alice;PWD=pw;Port=1", "Server=h;UID=alice;PWD=…;Port=1"),
+        ("AccountName=a;AccountKey=pw==;EndpointSuffix=x", "AccountName=a;AccountKey=…;EndpointSuffix=x"),
         ("postgresql://h/db#password=pw", "postgresql://h/db"),
         ("postgresql://h/db?sslmode=require#password=p#w=d", "postgresql://h/db?sslmode=require"),
         ("postgresql://h/db?password=p#w&sslmode=require", "postgresql://h/db?sslmode=require"),
@@ -108,6 +145,7 @@ def test_what_is_left_of_an_address_is_enough_to_go_there_with_the_secret_from_e
         "postgresql://h:5432/db?options=a@b",
         "http://127.0.0.1:8080/a@b#secret",
         "C:/people/a:b@c.csv, /people/2020:1@2.csv, 12:30 @ home",
+        "password == 'none' and token >= 3, --centre key=mean, password",
         "passfile: postgresql://h/db?passfile=/home/a/.pgpass&sslkey=a.key",
     ],
 )
@@ -123,5 +161,8 @@ def test_secrets_of_an_address_are_not_repeated_by_themselves_either():
 
 def test_looking_for_secrets_takes_no_longer_than_reading():
     without_secrets("a." * 200_000)
+    without_secrets("password=" * 50_000)
+    without_secrets("password" * 50_000)
+    without_secrets("password = '" + "\\'" * 200_000)
     without_secrets("a://" + "b:" * 200_000)
     without_secrets("a://b:c?" + "&password" * 50_000)

@@ -40,11 +40,17 @@ _SCHEME = re.compile(r"[a-zA-Z][\w+.-]+:/{1,2}")
 _SETTING = re.compile(r"[\w.%-]+=")
 _PORT = re.compile(r"\d{1,5}[/?#]")
 _SECRET_SETTING = re.compile(
-    r"password|passwd|passphrase|^pass$|^pwd$|secret|token$|^sig$|signature|credential$|^key$|^auth"
+    r"password|passwd|passphrase|^pass$|^pwd$|secret|token$|^sig$|signature|credential$|^key$|^code$|^auth"
     r"|^jwt$|(access|account|api|shared|private)[_-]?key",
     re.IGNORECASE,
 )
 """What settings behind the ? of an address are called whose values nobody else should see."""
+_SECRET_WORD = re.compile(
+    r"((?:password|passwd|passphrase|pwd|(?:account|access|shared|api|secret)[_-]?key|sharedaccesssignature|secret)"
+    r"\s*+=(?!=)\s*+)('(?:[^'\\]|\\.)*+'?|[^\s;]+(?<!['\"]))",
+    re.IGNORECASE,
+)
+"""A secret in a connection string of libpq, ODBC or Azure, and what it is called there."""
 _TELLING = 3
 """Letters from which a piece of a password is left out wherever it stands; shorter ones are in many words."""
 _DATABASES = ("postgresql", "postgres", "mysql", "mariadb")
@@ -63,7 +69,7 @@ class KakuranError(Exception):
 
 
 def without_secrets(text: str, *addresses: str) -> str:
-    """A text in which no address holds a password or a key, so that it can be shown, logged and written to files.
+    """A text without the passwords and keys of addresses and connection strings, to be shown, logged and written.
 
     What is left of an address leads there as soon as its secret comes from elsewhere, such as ``PGPASSWORD``.
 
@@ -80,7 +86,7 @@ def without_secrets(text: str, *addresses: str) -> str:
         text = text.replace(address, told)
         for secret in sorted({form for one in secrets for form in _forms(one)}, key=len, reverse=True):
             text = text.replace(secret, "…")
-    return _ADDRESS.sub(lambda found: _parted(found[0])[0], text)
+    return _SECRET_WORD.sub(r"\1…", _ADDRESS.sub(lambda found: _parted(found[0])[0], text))
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -93,7 +99,7 @@ def _parted(address: str) -> tuple[str, list[str]]:
     """An address without its secrets, and these."""
     found = _SCHEME.match(address)
     if found is None:
-        return address, []
+        return _SECRET_WORD.sub(r"\1…", address), [found[2].strip("'") for found in _SECRET_WORD.finditer(address)]
     scheme, rest = found[0], address[found.end() :]
     kind = scheme.lower().partition(":")[0].partition("+")[0]
     secrets = []

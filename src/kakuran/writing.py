@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_IMODE
 
 from kakuran.errors import ReleaseError
 from kakuran.randomness import Randomness
@@ -46,14 +47,15 @@ def check_apart(target: Path, originals: Iterable[Path]) -> None:
 def whole_or_nothing(*paths: Path, is_private: bool = False) -> Iterator[Path]:
     """A private folder beside the targets; files left there under their names take their places, or nothing does.
 
-    Private files are for their owner alone: all that holds true counts, or that a steward has typed.
+    Private files are for their owner alone: all that holds true counts, or that a steward has typed. A file that takes
+    the place of another may be read by those who could read that one.
     """
     with private_folder(paths[0]) as folder:
         yield folder
-        if is_private:
-            for path in paths:
-                (folder / path.name).chmod(OWNER_ALONE)
         sync(folder / path.name for path in paths)
+        for path in paths:
+            if is_private or path.is_file():
+                (folder / path.name).chmod(OWNER_ALONE if is_private else S_IMODE(path.stat().st_mode))
         # Without its manifest a release is refused: better than one that goes with the old table.
         for path in paths[1:]:
             path.unlink(missing_ok=True)

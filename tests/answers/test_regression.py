@@ -1,5 +1,7 @@
 """Regressions on perturbed records: those of the true ones, as near and as sure as they say."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -9,9 +11,11 @@ from statsmodels.discrete.discrete_model import Logit
 from statsmodels.tools.tools import add_constant
 
 import kakuran as kk
+from kakuran.answers.formula import ModelFormula
 from kakuran.errors import SchemaError
 from kakuran.mechanism import RetentionReplacement
 from kakuran.release.streamed import FileRecords
+from kakuran.words import width_of, words_in
 
 N = 20_000
 SCHEMA = kk.Schema(
@@ -168,6 +172,34 @@ def test_a_file_answers_as_memory_does(pairs, tmp_path):
     one, other = pairs.regress(ORDINARY), file.regress(ORDINARY)
     np.testing.assert_allclose(one.coefficients, other.coefficients, rtol=1e-9)
     np.testing.assert_allclose(one.errors, other.errors, rtol=1e-9)
+
+
+def test_the_category_that_a_logistic_regression_predicts_is_named_wherever_it_is_shown(pairs):
+    found = pairs.regress("ill ~ age + sex")
+    assert found.outcomes == ("yes",)
+    assert [row["outcome"] for row in found.to_dict()["coefficients"]] == ["yes"] * len(found.names)
+    assert found.to_arrow().column_names[:2] == ["outcome", "coefficient"]
+    assert [row[0] for row in found.rows()] == [f"yes: {name}" for name in found.names]
+    assert "Compared with: no" in str(found)
+    labels = [label.get_text() for axes in found.plot().axes for label in axes.get_yticklabels()]
+    assert sorted(labels) == ["yes: age", "yes: sex[T.m]"]
+
+
+@pytest.mark.parametrize("formula", ["hours ~ age", "ill ~ age"])
+def test_a_summary_is_all_in_the_language_of_its_reader(pairs, formula):
+    text = pairs.regress(formula).summary(words_in("ja").of)
+    left = text.replace(formula, "").replace("age", "").replace("yes", "").replace("no", "")
+    assert set(re.findall("[A-Za-z]{2,}", left)) == set()
+    rules = {width_of(line) for line in text.splitlines() if set(line) in ({"="}, {"-"})}
+    rows = {width_of(line) for line in text.splitlines()[4:] if set(line) not in ({"="}, {"-"})}
+    assert rules == rows
+
+
+def test_an_error_of_a_formula_tells_how_odd_names_are_written():
+    schema = kk.Schema([kk.Categorical("marital status", ["a", "b"]), kk.Numeric("hours-worked", 0, 10, step=1)])
+    for text in ("marital status ~ hours-worked", "`marital status` ~ hours-worked"):
+        with pytest.raises(SchemaError, match=r"`(birth year|hours-worked)`"):
+            ModelFormula.of(text, schema)
 
 
 def test_a_summary_reads_as_statisticians_are_used_to(pairs):

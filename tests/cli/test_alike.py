@@ -1,6 +1,8 @@
 """The command and Python, and one command and another, mean the same by the same words."""
 
 import json
+import shlex
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
@@ -77,3 +79,16 @@ def test_columns_that_no_weight_names_share_the_rest(kakuran):
 )
 def test_what_means_one_thing_and_is_said_twice_is_an_error(refused, arguments, words):
     refused(arguments, 2, words)
+
+
+@pytest.mark.parametrize("page", ["README.md", "README.ja.md"])
+def test_the_readme_perturbs_as_the_advice_of_the_same_page_ends(kakuran, folder, page):
+    lines = Path(__file__).parents[2].joinpath(page).read_text(encoding="utf-8").splitlines()
+    asked, typed = (
+        shlex.split(next(line for line in lines if line.startswith(f"$ kakuran {command} people.csv")), comments=True)
+        for command in ("advise", "perturb")
+    )
+    pa.csv.write_csv(census(4_000), folder / "people.csv")
+    told = kakuran(*asked[2:]).stderr
+    ended = shlex.split(next(line for line in told.splitlines() if "kakuran perturb" in line).partition(": ")[2])
+    assert typed[1 : typed.index("-o")] == ended[: ended.index("-o")]

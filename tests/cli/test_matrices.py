@@ -46,6 +46,22 @@ def test_baskets_come_out_as_baskets_each_shared_by_at_least_k(kakuran, folder, 
     assert (folder / "loss.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("protect", ["perturb", "aggregate"])
+def test_a_public_report_names_no_item_that_the_release_withholds(kakuran, folder, baskets, protect):
+    lines = (folder / "baskets.txt").read_text().split("\n")
+    lines[5] += ",morning-after pill"
+    (folder / "baskets.txt").write_text("\n".join(lines))
+    to = ("-o", "out.txt", "--protect", protect, "--report", "report.html", "--public")
+    made = kakuran("factorise", "baskets.txt", "--layout", "baskets", "--k", 10, *to)
+    assert made.returncode == 0, made.stderr
+    report, released = (folder / "report.html").read_text(), (folder / "out.txt").read_text()
+    assert "morning-after pill" not in released
+    named = {
+        item for item in ("morning-after pill", *(f"item {place}" for place in range(12))) if f">{item}<" in report
+    }
+    assert named == {item for line in released.splitlines() for item in line.split(",") if item}
+
+
 def test_baskets_are_read_with_the_delimiter_and_the_encoding_that_are_named(kakuran, folder):
     (folder / "baskets.txt").write_bytes("牛乳;パン, 食\n牛乳\n".encode("cp932") * 10)
     told = ("--delimiter", ";", "--encoding", "cp932")
@@ -249,3 +265,19 @@ def test_negative_counts_are_named(kakuran, folder):
     refused = kakuran("factorise", "returns.csv", "--layout", "long", "--k", 2, "--kind", "counts", "-o", "o.csv")
     assert refused.returncode == 3
     assert "column 'many': 1 negative, for example -3" in refused.stderr
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_of_groups_says_how_it_is_asked_and_so_do_commands_for_releases(kakuran, folder, ending):
+    people = pq.read_table(folder / "people.parquet").slice(0, 200).select(["job", "sex"])
+    pq.write_table(people, folder / "few.parquet")
+    groups = f"groups.{ending}"
+    made = kakuran("microaggregate", "few.parquet", "--k", 5, "-o", groups)
+    assert f"its k is shown by kakuran check {groups}" in made.stderr
+    shown = json.loads(kakuran("check", groups, "--json").stdout)
+    assert shown["k"] >= 5
+    for command in (("crosstab", groups, "job"), ("audit", "few.parquet", groups), ("count", groups, "job == 'care'")):
+        refused = kakuran(*command)
+        assert refused.returncode == 5
+        assert "a plain table, as microaggregate and synthesise write it" in refused.stderr
+        assert "Traceback" not in refused.stderr

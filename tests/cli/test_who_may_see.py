@@ -134,3 +134,20 @@ def test_no_password_that_was_typed_is_written_or_said(few, folder, kakuran, mon
 
 def test_a_release_that_is_not_one_file_is_asked_by_a_command_that_can_be_typed(few, kakuran):
     assert "as in kakuran crosstab new.csv " in kakuran(*PERTURB).stderr
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_how_many_values_were_clipped_is_said_to_the_steward_alone(few, folder, kakuran, public):
+    ages = np.array([*range(20, 80), 300, 400, 500, 999] * 5)
+    pyarrow.csv.write_csv(pa.table({"age": ages, "job": np.where(ages > 50, "x", "y")}), folder / "old.csv")
+    age = kk.Numeric("age", 18, 99, step=1, clip=True, missing="category", missing_codes=[999])
+    kk.Schema([age, kk.Categorical("job", ["x", "y"])]).save(folder / "old.toml")
+    there = {path.name for path in folder.iterdir()}
+    command = ("perturb", "old.csv", "-s", "old.toml", "--k", 5, "-o", "new.csv", "--report", "report.html")
+    done = kakuran(*command, *(["--public"] if public else []))
+    assert done.returncode == 0, done.stderr
+    said = "15 rows beyond 18 … 99 are put on these bounds"
+    assert said in done.stderr
+    for path in folder.iterdir():
+        if path.name not in there:
+            assert (said in path.read_text()) == (path.name == "report.html" and not public)

@@ -81,7 +81,9 @@ PYARROW = {
     "ordered": TEXTS,
     "dates": [pa.date32(), pa.date64(), pa.timestamp("us"), pa.string()],
 }
-CANNOT_LACK = ["bool", "uint8", "uint64", *NUMPY]
+HAS_OWN_TEXT = pd.Series([None], dtype="object").astype("str").isna().all()
+"""Whether `str` is a type of its own, as from pandas 3 on: before, it made the text "None" of what is missing."""
+CANNOT_LACK = ["bool", "uint8", "uint64", *NUMPY, *([] if HAS_OWN_TEXT else ["str"])]
 """Types of pandas in which nothing stands for missing."""
 POLICIES = ["error", "category, and none is missing", "category"]
 

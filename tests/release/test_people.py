@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ import kakuran as kk
 from kakuran.advice.comparison import trial_of
 from kakuran.errors import CalibrationError, DataError, ReleaseError, SchemaError
 from kakuran.randomness import Randomness
-from kakuran.schema import draw_rows
+from kakuran.schema import Pseudonyms, draw_rows
 from kakuran.schema.sources import base
 
 ROWS = [1, 2, 3, 4]
@@ -73,6 +74,15 @@ def test_everybody_has_one_record_however_often_they_came(released, plan):
     assert release.n == PEOPLE
     assert release.crosstab("town").counts.tolist() == [PEOPLE / 2, PEOPLE / 2]
     assert repr(release).startswith("Release(2,000 people, k = 5")
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())], ids=str)
+def test_a_name_in_two_encodings_is_one_person(kind):
+    names = [unicodedata.normalize(form, name) for name in ("José", "が", "Å") for form in ("NFC", "NFD")]
+    people = pa.table({"who": pa.array(names).cast(kind)})
+    numbers = Pseudonyms(Randomness.secure()).of(people, "who")
+    assert (numbers[::2] == numbers[1::2]).all()
+    assert len(set(numbers.tolist())) == 3
 
 
 def test_whose_a_record_was_is_in_no_release(released, plan):

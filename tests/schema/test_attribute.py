@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import kakuran as kk
-from kakuran.schema import decode, encode
+from kakuran.schema import attribute as attributes, decode, encode
 from kakuran.schema.attribute import LARGEST_GRID
 
 
@@ -381,3 +381,14 @@ def test_a_role_that_there_is_not_is_named():
 )
 def test_bands_at_an_end_that_are_wider_than_steps_of_1_2_and_5_make_them_are_named(bands, wide):
     assert [*kk.Numeric("age", bands=bands).wide_ends] == wide
+
+
+def test_the_time_that_bands_take_grows_with_their_number_and_not_with_its_square(monkeypatch):
+    calls = []
+    exact = attributes._exact
+    monkeypatch.setattr(attributes, "_exact", lambda number: calls.append(1) or exact(number))
+    many = kk.Numeric("x", bands=range(2_001))
+    codes = kk.Schema([many]).encode(pa.table({"x": [0, 1_999, 2_000]}))["x"]
+    assert codes.tolist() == [0, 1_999, 1_999]
+    assert many.names_of(0)[-2:] == ("1998", "1999–2000")
+    assert len(calls) < 10 * 2_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from dataclasses import replace
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 import kakuran as kk
 from kakuran.advice.comparison import trial_of
 from kakuran.schema import confirm_file
+from kakuran.writing import IS_POSIX
 
 PEOPLE = pa.table({"job": ["nurse", "clerk", "baker"] * 20, "age": [*range(20, 50)] * 2, "ill": [True, False] * 30})
 EDITED = """\
@@ -69,6 +71,16 @@ def test_a_file_is_confirmed_line_by_line_and_nothing_else_in_it_changes(tmp_pat
     assert path.read_text(encoding="utf-8") == EDITED.replace(marks[0], "").replace(marks[1], "")
     assert kk.Schema.load(path).drafted == ()
     assert confirm_file(path).drafted == ()
+
+
+@pytest.mark.skipif(not IS_POSIX, reason="modes of files are POSIX's")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
+def test_who_may_read_a_schema_stays_as_it_was_when_it_is_confirmed(mode, tmp_path):
+    path = tmp_path / "schema.toml"
+    path.write_text(EDITED, encoding="utf-8")
+    path.chmod(mode)
+    confirm_file(path)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
 @pytest.mark.parametrize(

@@ -428,3 +428,13 @@ def test_values_that_are_spelt_alike_are_named():
     assert "sex: 'F' = 'f', 'M' = 'm '." in str(told[0].message)
     assert "job:" not in str(told[0].message)
     assert drafted["sex"].values == ("F", "M", "f", "m ")
+
+
+@pytest.mark.filterwarnings("ignore::kakuran.InferredDomainWarning")
+def test_a_draft_remarks_beside_a_column_what_its_reader_has_to_mend():
+    amounts = [f"{one}.{place:03},5" for place in range(200) for one in (1, 2)]
+    table = pa.table({"smokes": ["yes", "no", None, "no"] * 100, "income": amounts})
+    draft = kk.Schema.infer(table).to_toml()
+    assert 'values = ["no", "yes"]  # has missing values: fill them in, or write missing = "category" below' in draft
+    assert 'role = "drop"  # numbers that are not written plainly: say how with --decimal and --thousands' in draft
+    assert "looks like an identifier" not in draft

@@ -247,3 +247,39 @@ def test_numbers_named_for_a_phone_or_an_id_are_left_out_whatever_their_type(nam
     with pytest.warns(kk.InferredDomainWarning):
         schema = kk.Schema.infer(pa.table({name: column, "x": ["a", "b", "c"] * 17}))
     assert isinstance(schema[name], kk.Dropped)
+
+
+WORLD = {
+    "Hindi": ("सुनीता राजेश अनिल प्रिया विजय", "शर्मा वर्मा सिंह गुप्ता यादव"),
+    "Thai": ("สมชาย สมหญิง วิชัย มาลี สุดา", "ใจดี รักไทย ทองคำ ศรีสุข บุญมี"),
+    "Georgian": ("გიორგი ნინო დავით მარიამ ლევან", "ბერიძე კაპანაძე გელაშვილი მაისურაძე ლომიძე"),
+    "Swahili": ("Juma Asha Baraka Neema Zawadi", "Mwangi Otieno Kamau Wanjiru Achieng"),
+    "Hungarian": ("Nagy Kovács Tóth Szabó Horváth", "Zsuzsanna László Ildikó Gergő Csaba"),
+    "Finnish": ("Päivi Juhani Tuula Eero Ritva", "Korhonen Virtanen Mäkinen Nieminen Laine"),
+    "Yoruba": ("Adebayo Folake Oluwaseun Titilayo Yetunde", "Okafor Adeyemi Balogun Ogunleye Akinola"),
+    "Kana": ("サトウ スズキ タカハシ タナカ イトウ", "ヒロシ ケイコ ユミ タケシ アキラ"),
+    "Turkish": ("Ayşe Mehmet Fatma Mustafa Emine", "Yılmaz Kaya Demir Şahin Çelik"),
+}
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 10])
+@pytest.mark.parametrize("language", WORLD)
+def test_names_of_any_language_are_marked_however_often_they_stand(language, rows):
+    first, last = (words.split() for words in WORLD[language])
+    names = [f"{one} {other}" for one in first for other in last] * rows
+    table = pa.table({"x": names, "ill": (["no", "yes", "no"] * len(names))[: len(names)]})
+    with pytest.warns(kk.InferredDomainWarning) as told:
+        schema = kk.Schema.infer(table)
+    is_dropped = isinstance(schema["x"], kk.Dropped)
+    assert is_dropped or "Perhaps names of people" in str(told[0].message)
+    assert is_dropped or "perhaps names of people" in schema.to_toml()
+    assert schema.person is None or "Two people of one name count as one" in str(told[0].message)
+
+
+def test_towns_and_jobs_by_name_are_no_names_of_people():
+    towns = [
+        f"{one} {other}" for one in ("San", "Los", "New", "Fort", "El") for other in ("Jose", "Paso", "York", "Ana")
+    ]
+    with pytest.warns(kk.InferredDomainWarning) as told:
+        kk.Schema.infer(pa.table({"town": [*towns, *towns]}))
+    assert "names of people" not in str(told[0].message)

@@ -1,6 +1,8 @@
 """Baskets on disk: what is read as an item, and how they are written again."""
 
 from collections import Counter
+from functools import partial
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -63,6 +65,13 @@ def test_items_of_a_basket_are_written_in_the_order_of_their_names(tmp_path):
     released = ReleasedMatrix(matrix, {}, {}, ItemsKept.of(matrix, matrix), None)
     write_transactions(tmp_path / "out.txt", released, Transactions(matrix, ["bread", "milk", "tea"]), "baskets")
     assert Counter((tmp_path / "out.txt").read_text().splitlines()) == {"bread,milk,tea": 2}
+
+
+def test_names_in_two_encodings_are_one_person_and_one_item(tmp_path):
+    path = tmp_path / "long.csv"
+    rows = [f"{form('José')},{form('café')}" for form in (partial(normalize, "NFC"), partial(normalize, "NFD"))]
+    path.write_text("\n".join(["who,what", *rows, "Ann,tea"]), encoding="utf-8")
+    assert read_transactions(path, "long").matrix.shape == (2, 2)
 
 
 def test_the_order_of_items_of_a_long_table_does_not_depend_on_the_people(tmp_path):

@@ -25,7 +25,7 @@ from kakuran.words import Phrase
 MISSING = "missing"
 """What a missing category is called in a formula."""
 _ALLOWED = {"I": None, "C": None, "log": np.log, "exp": np.exp, "sqrt": np.sqrt}
-_EXAMPLE = Phrase("write it as hours ~ age + sex")
+_EXAMPLE = Phrase("write it as hours ~ age + sex, and names that hold blanks or signs in backticks: `birth year`")
 _SINGULAR = 1e-9
 
 
@@ -206,7 +206,8 @@ def _columns_of(text: str, part: Any, schema: Schema) -> list[Categorical | Nume
     found = []
     for name in dict.fromkeys(str(one) for term in part for one in sorted(_variables(term))):
         if name not in schema.names:
-            shown = ", ".join(attribute.name for attribute in schema.released)
+            names = (attribute.name for attribute in schema.released)
+            shown = ", ".join(name if name.isidentifier() else f"`{name}`" for name in names)
             raise SchemaError(
                 Phrase(
                     "the formula {text!r} speaks of {name!r}, which is no column; there are {shown}",

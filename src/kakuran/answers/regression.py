@@ -31,7 +31,7 @@ from kakuran.errors import SchemaError
 from kakuran.model import About, ToldCells, TrueMoments, moments_of
 from kakuran.schema import Categorical, Numeric, Schema, to_arrow
 from kakuran.typing import Array, Progress
-from kakuran.words import Phrase, Translate
+from kakuran.words import Phrase, Translate, width_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,6 +39,13 @@ if TYPE_CHECKING:
 RegressionFamily: TypeAlias = Literal["least squares", "logistic", "multinomial", "poisson"]
 """What is fitted: a mean, a probability, several, or a rate."""
 
+_FAMILY_NAMES: dict[RegressionFamily, Phrase] = {
+    "least squares": Phrase("least squares"),
+    "logistic": Phrase("logistic"),
+    "multinomial": Phrase("multinomial"),
+    "poisson": Phrase("poisson"),
+}
+_SOURCES = {"counts": Phrase("counts"), "model": Phrase("model")}
 _MOST_STEPS = 50
 _SINGULAR = 1e-9
 _CLEAR = 5.0
@@ -56,7 +63,7 @@ class Regression(Answer):
     """A regression of one column on others; `Release.regress` makes one.
 
     As a table, one row a coefficient: its name, the estimate, its standard error, z, the ends of its interval and the
-    naive estimate; of several categories, the category first.
+    naive estimate; of categories, the one that is predicted first.
 
     Attributes
     ----------
@@ -195,7 +202,8 @@ class Regression(Answer):
 
     @property
     def _has_outcomes(self) -> bool:
-        return len(self.outcomes) > 1
+        """Whether coefficients are about categories, so that a reader must know about which."""
+        return self.family in ("logistic", "multinomial")
 
     def _table(self) -> dict[str, Any]:
         outcomes = {"outcome": np.repeat(np.array(self.outcomes, object), len(self.names))}
@@ -221,7 +229,7 @@ class Regression(Answer):
     def header(self) -> list[str]:
         """Of the rows that people read."""
         ends = f"{(1 - self.level) / 2:.3g}", f"{(1 + self.level) / 2:.3g}"
-        return ["", Phrase("coef"), Phrase("std err"), "z", "P>|z|", f"[{ends[0]}", f"{ends[1]}]", "naive"]
+        return ["", Phrase("coef"), Phrase("std err"), "z", "P>|z|", f"[{ends[0]}", f"{ends[1]}]", Phrase("naive")]
 
     def rows(self, translate: Translate = str) -> Iterator[list[str]]:
         """What people read, coefficient by coefficient; a dash where there is no naive one."""
@@ -235,18 +243,37 @@ class Regression(Answer):
             yield [name, *shown]
 
     def __str__(self) -> str:
-        rows = [self.header, *self.rows()]
-        widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+        return self.summary()
+
+    def summary(self, translate: Translate = str) -> str:
+        """All of it as text, laid out as other programs do.
+
+        Parameters
+        ----------
+        translate : callable
+            Says a phrase in the language of the reader; English by default.
+        """
+        rows = [[*map(translate, self.header)], *self.rows(translate)]
+        widths = [max(width_of(row[place]) for row in rows) for place in range(len(rows[0]))]
         lines = [
             "  ".join(
-                cell.ljust(width) if not place else cell.rjust(width) for place, (cell, width) in enumerate(cells)
+                cell + " " * (width - width_of(cell)) if not place else " " * (width - width_of(cell)) + cell
+                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
             )
-            for cells in (zip(row, widths, strict=True) for row in rows)
+            for row in rows
         ]
-        rule = "=" * len(lines[0])
-        facts = [f"Model: {self.family}", f"No. Observations: {self.n:,}", f"Rests on: {self.rests_on}"]
-        facts += [] if self.explained is None else [f"R-squared: {self.explained:.3f}"]
-        return "\n".join([self.caption, rule, "   ".join(facts), rule, lines[0], "-" * len(rule), *lines[1:], rule])
+        rule = "=" * width_of(lines[0])
+        facts = [
+            Phrase("Model: {family}", family=_FAMILY_NAMES[self.family]),
+            Phrase("No. Observations: {n:,}", n=self.n),
+            Phrase("Rests on: {source}", source=_SOURCES[self.rests_on]),
+        ]
+        facts += [] if self.explained is None else [Phrase("R-squared: {share:.3f}", share=self.explained)]
+        if self._has_outcomes:
+            first = str(self.read.target.values[0])  # type: ignore[union-attr]
+            facts.append(Phrase("Compared with: {category}", category=first))
+        head = [translate(self.caption), rule, "   ".join(map(translate, facts)), rule]
+        return "\n".join([*head, lines[0], "-" * len(rule), *lines[1:], rule])
 
     def plot(self, translate: Translate = str) -> Figure:
         """All coefficients but the intercept, with their intervals."""

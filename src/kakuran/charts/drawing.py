@@ -15,14 +15,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
-from unicodedata import east_asian_width
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kakuran.errors import MissingLettersWarning, needing
 from kakuran.typing import Array
-from kakuran.words import Phrase, Translate
+from kakuran.words import Phrase, Translate, width_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -191,8 +190,7 @@ def column_chart(
 
 def _in_lines(words: str, inches: float) -> str:
     """Words in as many lines as they need; Chinese characters are about twice as wide as letters."""
-    letters = sum(2 if east_asian_width(sign) in "WF" else 1 for sign in words)
-    most = int(_LETTERS * inches * len(words) / max(letters, 1))
+    most = int(_LETTERS * inches * len(words) / max(width_of(words), 1))
     return "\n".join(textwrap.fill(line, max(most, 8)) for line in words.splitlines())
 
 

@@ -85,6 +85,11 @@ def advise(
         if advice.best.method == "microaggregate":
             grouped = f"{advice.best.command} {given} -o groups.parquet"
             say(Phrase("to make the release: {command}", command=grouped))
+            say(
+                Phrase(
+                    "any program reads it as it is; its k is shown by {command}", command="kakuran check groups.parquet"
+                )
+            )
             say(Phrase("or, to hide the values themselves: {command}", command=made))
         else:
             say(Phrase("to make the release: {command}", command=made))

@@ -81,8 +81,11 @@ def _show_audit(audit: Audit) -> None:
 def check(
     data: Data,
     quasi: Annotated[
-        list[str], typer.Option("--quasi", "-q", metavar="COLUMN", help="A column an attacker may know. Repeatable.")
-    ],
+        list[str] | None,
+        typer.Option(
+            "--quasi", "-q", metavar="COLUMN", help="A column an attacker may know; all by default. Repeatable."
+        ),
+    ] = None,
     sql: Sql = None,
     sensitive: Annotated[
         list[str] | None,
@@ -103,7 +106,9 @@ def check(
     from kakuran.audit import check_anonymity
 
     with working("checking"):
-        found = check_anonymity(csv.read(data, sql), quasi, sensitive or ())
+        table, unknown = csv.read(data, sql), sensitive or ()
+        known = quasi or [name for name in table.column_names if name not in unknown]
+        found = check_anonymity(table, known, unknown)
     results.answer(found.to_dict(), lambda: _show_anonymity(found))
     _exit_with(found.problems(k, least_l, most_t))
 

@@ -222,7 +222,7 @@ def say(message: str, kind: Tone | None = None, **values: Any) -> None:
         message = template.format(**values)
     label = Text() if kind is None else Text.assemble((f"{said(_TONES[kind])}:", f"bold {_COLOURS[kind]}"), " ")
     text = said(message)
-    text = shown(errors.without_secrets(text) if ":/" in text else text)  # most sentences have no address in them
+    text = shown(errors.without_secrets(text))
     Console(stderr=True, soft_wrap=True, highlight=False).print(label.append(text))
 
 

@@ -243,7 +243,7 @@ def perturb(
     """Perturb a table so that nobody can be linked to a record with probability above 1/k."""
     from kakuran.design import Ledger, Spending
     from kakuran.release import check_folder, check_target, perturb_file, targets
-    from kakuran.schema import Schema
+    from kakuran.schema import Schema, clipped_of
 
     schema, on_spark = Schema.load(promise.schema), engine == Engine.spark
     if on_spark:
@@ -267,6 +267,8 @@ def perturb(
         with bar("perturbing", getattr(source, "rows", None)) as advance:
             manifest = perturb_file(source, output, plan, force=results.force, progress=advance, **order)
         _say_written(f"the folder {output}" if on_spark else " and ".join(map(str, targets(output))), manifest)
+        for beyond in () if on_spark else clipped_of(source, schema):
+            say(beyond, "note")
         _say_what_to_ask(output, manifest.plan)
         if keep_order:
             say(Phrase("records keep their order: not for publication"), "warning")

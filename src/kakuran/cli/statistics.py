@@ -191,5 +191,5 @@ def regress(
         found = opened.regress(formula, progress=advance, **asked)
     results.draw(lambda words: found.plot(words.of))
     results.tell_answer(release, lambda words: regression_answer(found, words))
-    results.answer(found.to_dict(), lambda: answer_text(str(found)))
+    results.answer(found.to_dict(), lambda: answer_text(found.summary(said)))
     say(Phrase("estimator: {reason}", reason=found.reason))

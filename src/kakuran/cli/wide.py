@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakuran.cli.console import answer_json, answer_table, said, say, speaking, working
+from kakuran.cli.console import answer_json, answer_table, in_words, said, say, speaking, working
 from kakuran.cli.ledger import entered, say_what_would_be_spent
 from kakuran.cli.options import (
     CsvOptions,
@@ -154,6 +155,9 @@ def microaggregate(
             columns=", ".join(names),
         )
     )
+    known = [word for name in names for word in ("-q", name)] if kept else []
+    asked = shlex.join(["kakuran", "check", in_words(str(output)), *known])
+    say(Phrase("any program reads it as it is; its k is shown by {command}", command=asked))
     if kept:
         say(Phrase("as they were: {columns}; name columns to leave out with --drop", columns=", ".join(kept)), "note")
     if keep_order:

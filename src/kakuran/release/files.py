@@ -222,6 +222,12 @@ def check_table(path: Path, *, force: bool) -> None:
     check_free(path, force=force)
 
 
+_PLAIN = Phrase(
+    "a plain table, as microaggregate and synthesise write it, holds no noise that could be taken out: count it with "
+    "any program, ask kakuran check for its k, and kakuran loss for what it lost"
+)
+
+
 def _check_kind(path: Path) -> None:
     if path.suffix in WRITERS:
         writer_for(path)
@@ -425,7 +431,11 @@ def read_manifest(path: Path) -> Manifest:
             raise ReleaseError(
                 Phrase("{path}: has no manifest {manifest} in it, so it is not a release", **named)
                 if path.is_dir()
-                else Phrase("{path}: has no manifest {manifest} beside it, so it is not a release", **named)
+                else Phrase(
+                    "{path}: has no manifest {manifest} beside it, so it is not a release; {plain}",
+                    plain=_PLAIN,
+                    **named,
+                )
             )
         return Manifest.from_json(manifest.read_bytes(), str(manifest))
     try:
@@ -434,7 +444,9 @@ def read_manifest(path: Path) -> Manifest:
         raise ReleaseError(Phrase("{path}: not a release that can be read: {why}", path=path, why=error)) from error
     text = metadata.get(METADATA_KEY, metadata.get(MATRIX_KEY))
     if text is None:
-        raise ReleaseError(Phrase("{path}: has no kakuran manifest, so it is not a release", path=path))
+        raise ReleaseError(
+            Phrase("{path}: has no kakuran manifest, so it is not a release; {plain}", path=path, plain=_PLAIN)
+        )
     return Manifest.from_json(text, str(path))
 
 

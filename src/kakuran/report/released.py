@@ -34,7 +34,7 @@ from kakuran.report.page import (
     table,
 )
 from kakuran.report.rows import plan_rows, risk_after, risk_before
-from kakuran.schema import Categorical, Dropped, Layout, Numeric, Source, Weight, open_source
+from kakuran.schema import Categorical, Dropped, Layout, Numeric, Source, Weight, clipped_of, open_source
 from kakuran.typing import Array, Indices, Progress
 from kakuran.words import Phrase, Words, words_in
 
@@ -113,7 +113,10 @@ def release_report(
         "" if audit is None else _audit_section(audit, say),
         opening=[] if answer else verdict,
         internal=say("internal") if is_internal else "",
-        warnings=_warnings(manifest, say),
+        warnings=[
+            *_warnings(manifest, say),
+            *([] if originals is None else map(say.of, clipped_of(originals, plan.schema))),
+        ],
         numbers=[
             (say("records"), f"{manifest.records:,}"),
             (say("columns"), f"{len(plan.schema.released)}"),

@@ -231,7 +231,10 @@ def _items(made: ReleasedMatrix, items: Sequence[Any], original: Any, say: Words
     else:
         shares |= {"naive": shares_of(made.matrix), "reconstructed": np.nan_to_num(made.supports.estimates)}
     *_, last = shares.values()
-    shown = np.argsort(-last, kind="stable")[:MOST_ITEMS]
+    shown = np.argsort(-last, kind="stable")
+    if original is None:  # an item that no released row holds is named nowhere in the release, so not here either
+        shown = shown[shares_of(made.matrix)[shown] > 0]
+    shown = shown[:MOST_ITEMS]
     ends = None if made.supports is None else np.nan_to_num([made.supports.low[shown], made.supports.high[shown]])
     return bars_beside_table(
         say,

@@ -44,6 +44,7 @@ from .people import (
 from .schema import (
     Layout as Layout,
     Schema as Schema,
+    clipped_of as clipped_of,
     confirm_file as confirm_file,
     problems_of as problems_of,
     read_all as read_all,

@@ -473,9 +473,15 @@ class Numeric:
             numbers = self._grid_points(codes)
             return numbers, numbers
         inside = np.clip(codes, 0, self.points - 1)
-        places = np.array([int((_exact(edge) - _exact(self.low)) / _exact(self.step)) for edge in self.bands])
-        places[-1] += 1
-        return self._grid_points(places[inside]), self._grid_points(places[inside + 1] - 1)
+        return self._grid_points(self._starts[inside]), self._grid_points(self._starts[inside + 1] - 1)
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        """The place on the grid where each band starts, and the place after all."""
+        low, step = _exact(self.low), _exact(self.step)
+        places = np.array([int((_exact(edge) - low) / step) for edge in self.bands or ()], np.int64)
+        places[-1] += 1  # the last band ends with its edge, the others before theirs
+        return places
 
     def borders_of(self, codes: NDArray[np.integer]) -> Array:
         """Halfway between each code from 0 to `points` and the one before."""
@@ -523,13 +529,17 @@ class Numeric:
     def label(self, first: int, last: int) -> str:
         """What codes from one to another are called."""
         (least,), (most,) = self.ends_of(np.array([first]))[0], self.ends_of(np.array([last]))[1]
+        return self._between(least, most)
+
+    def _between(self, least: Any, most: Any) -> str:
         return self.written(least) if least == most else f"{self.written(least)}–{self.written(most)}"
 
     def names_of(self, reach: int) -> tuple[str, ...] | None:
         """What a release calls each band, and those so many places beyond either end; None where it holds numbers."""
         if self.bands is None:
             return None
-        return names_beyond(self.name, [self.label(code, code) for code in range(self.points)], reach)
+        ends = self.ends_of(np.arange(self.points))
+        return names_beyond(self.name, [*map(self._between, *ends)], reach)
 
     @property
     def wide_ends(self) -> dict[str, float]:

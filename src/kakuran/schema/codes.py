@@ -344,9 +344,7 @@ def _allow_missing(attribute: Categorical | Numeric, count: int) -> None:
 
 
 def _encode_numbers(attribute: Numeric, column: pa.Array, reach: int, *, is_clipped: bool) -> Codes:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    numbers = _dates(attribute, column) if isinstance(attribute, Date) else _numbers(attribute, column)
+    numbers = _plain_numbers(attribute, column)
     if is_clipped:
         numbers = np.clip(numbers, attribute.low, attribute.high)  # which leaves out what is missing
     codes = attribute.codes_of(numbers)
@@ -370,6 +368,22 @@ def _encode_numbers(attribute: Numeric, column: pa.Array, reach: int, *, is_clip
         _allow_missing(attribute, int(is_missing.sum()))
         codes[is_missing] = attribute.size - 1 + reach
     return codes.astype(np.int32)
+
+
+def count_beyond(attribute: Numeric, column: pa.Array) -> int:
+    """How many values of an original lie beyond the bounds, where `clip` puts them."""
+    if attribute.missing_codes:
+        column = _without_missing_codes(attribute, column)
+    if not isinstance(attribute, Date) and _holds_text(column):
+        return 0  # these are names of bands, all of which lie within
+    numbers = _plain_numbers(attribute, column)
+    return int(((numbers < attribute.low) | (numbers > attribute.high)).sum())
+
+
+def _plain_numbers(attribute: Numeric, column: pa.Array) -> Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return _dates(attribute, column) if isinstance(attribute, Date) else _numbers(attribute, column)
 
 
 def _numbers(attribute: Numeric, column: pa.Array) -> Array:

@@ -21,7 +21,7 @@ from kakuran.schema.attribute import FARTHEST, LARGEST_GRID, Attribute, Categori
 from kakuran.schema.codes import ValueFamily, check_columns_are_unique, days_of, family_of, in_words
 from kakuran.schema.dates import DateRange, date_between
 from kakuran.schema.orders import proposed_order
-from kakuran.schema.personal import CALLED, FEWEST_PEOPLE, PersonalKind, personal_kind, personal_number
+from kakuran.schema.personal import CALLED, FEWEST_PEOPLE, PersonalKind, may_be_names, personal_kind, personal_number
 from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.schema.sources.opening import open_source
 from kakuran.schema.written_numbers import what_to_type
@@ -180,6 +180,12 @@ class ColumnSummary:
         has_numbers = self.family == "numbers" and self._whole and self._values >= FEWEST_TO_TELL
         return personal_number(self.name, self._whole or ()) if has_numbers else None
 
+    @cached_property
+    def may_be_names(self) -> bool:
+        """Whether its texts would be published, and look like names of people in a language that few are known of."""
+        is_published = self.family == "text" and not (self.is_dropped or self._is_listed or self.order)
+        return is_published and may_be_names(self.name, self._words)
+
     @property
     def _is_listed(self) -> bool:
         """Whether the file lists all texts that numbers stand for: its code book, and not the data."""
@@ -217,8 +223,16 @@ class ColumnSummary:
             return Phrase("follows from {other!r} and has about as many values", other=self.follows)
         if self.personal is not None:
             return self.personal.reason
+        if self.holds_written_numbers:
+            return Phrase(
+                "numbers that are not written plainly: say how with --decimal and --thousands, and infer again"
+            )
         if self.is_dropped and (self.looks_like_identifiers or self.numbers_rows):
             return Phrase("looks like an identifier: hardly any value stands twice")
+        if self.may_be_names:
+            return Phrase('perhaps names of people: if so, set role = "drop"')
+        if self.has_missing and self.order is None and not self.is_dropped:
+            return Phrase('has missing values: fill them in, or write missing = "category" below')
         if self.order is None or self.is_dropped:
             return None
         if not self.order[1]:
@@ -540,6 +554,12 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
         lambda column: not column.is_dropped and column.is_named_like_an_id,
     ),
     (
+        Phrase(
+            'Perhaps names of people (if so, set role = "drop"; if they say whose a row is, name one above: person)'
+        ),
+        lambda column: column.may_be_names,
+    ),
+    (
         Phrase('Perhaps identifiers, as no value stands twice (if so, set role = "drop")'),
         lambda column: not column.is_dropped and column.looks_like_identifiers,
     ),
@@ -589,7 +609,7 @@ def _warning(columns: Sequence[ColumnSummary], person: str | None, alike: Sequen
             for column in columns
             if column.order is not None and not column.order[1] and not column.is_dropped
         ),
-        *([_whose_rows(person)] if person is not None else []),
+        *(_whose_rows(column) for column in columns if column.name == person),
         *(
             Phrase(
                 "Each follows from the other, so that they may be numbers or names of people (if so, set "
@@ -606,11 +626,16 @@ def _warning(columns: Sequence[ColumnSummary], person: str | None, alike: Sequen
     return reduce(lambda above, line: Phrase("{above}\n{line}", above=above, line=line), lines)
 
 
-def _whose_rows(person: str) -> Phrase:
-    return Phrase(
+def _whose_rows(person: ColumnSummary) -> Phrase:
+    whose = Phrase(
         "People have several rows: {name} is taken for whose a row is, and one row of each is used (person; more with "
         "rows_a_person). If rows are not people's, take that line out.",
-        name=person,
+        name=person.name,
+    )
+    if person.personal is None or not person.personal.are_names:
+        return whose
+    return Phrase(
+        "{whose} Two people of one name count as one then: a column of numbers of people is better.", whose=whose
     )
 
 

@@ -56,7 +56,8 @@ def written_people(table: pa.Table | pa.RecordBatch, person: str) -> pa.Dictiona
             "Fill in whose they are, or leave them out, as --sql 'select … where …' does: every row is somebody's."
         )
         raise DataError(person, Phrase("{rows} without a person", rows=so_many_rows(missing)), way)
-    return text.dictionary_encode()
+    # One name is one person, whichever of Unicode's ways its accents were typed in.
+    return pc.utf8_normalize(text, form="NFC").dictionary_encode()
 
 
 def draw_rows(people: People, most: int, randomness: Randomness) -> Indices:

@@ -71,6 +71,11 @@ class PersonalKind:
     is_persons: bool = True
     """Whether one value stands for one person, so that rows that share it may be that person's."""
 
+    @property
+    def are_names(self) -> bool:
+        """Whether two people may have the same."""
+        return self.reason == _NAMES
+
 
 def personal_kind(name: str, values: Collection[str]) -> PersonalKind | None:
     """What the texts of a column are of a person, if they are; its values are given once each."""
@@ -106,6 +111,14 @@ def personal_number(name: str, numbers: Collection[int]) -> PersonalKind | None:
     if header.is_of_people and header.is_numbering:
         return PersonalKind(_NUMBERS)
     return PersonalKind(_LONG) if min(numbers) >= 10**8 and not _are_times(numbers) else None
+
+
+def may_be_names(name: str, values: Collection[str]) -> bool:
+    """Whether texts look like names of people in a language of which no names are listed: it could be other things."""
+    texts = [value.strip()[:LONGEST] for value in values if value.strip()]
+    if len(texts) < FEWEST_PEOPLE or _Header.of(name).is_of_things:
+        return False
+    return _share(texts, _is_capitalised_name) >= MOST
 
 
 def _are_times(numbers: Collection[int]) -> bool:
@@ -226,23 +239,32 @@ def _parts(text: str) -> list[str]:
     return [part for part in re.split(r"[\s,.・=＝　]+", text) if part]
 
 
+def _is_word(text: str) -> bool:
+    """Whether it is of letters, of whatever script, with the marks that some write above or below them."""
+    return all(sign in "-'’" or unicodedata.category(sign)[0] in "LM" for sign in text)
+
+
+def _is_capitalised(text: str) -> bool:
+    """Whether it starts as a name does: with a capital letter, where its script has them within a text."""
+    return text[0].isalpha() and text[0] == text[0].title()
+
+
 def _is_full_name(text: str) -> bool:
     """Whether it may be the whole name of somebody: two to five words of letters, or a few Chinese characters."""
     parts = _parts(text)
-    are_letters = all(part.replace("-", "").replace("'", "").replace("’", "").isalpha() for part in parts)
-    return are_letters and (2 <= len(parts) <= 5 or (len(parts) == 1 and _has_japanese_name(text)))
+    return all(map(_is_word, parts)) and (2 <= len(parts) <= 5 or (len(parts) == 1 and _has_japanese_name(text)))
 
 
 def _is_capitalised_name(text: str) -> bool:
     parts = [part for part in _parts(text) if part.casefold() not in words_of("given", "particles")]
-    return 2 <= len(parts) <= 4 and all(part[0].isupper() and not any(map(str.isdecimal, part)) for part in parts)
+    return 2 <= len(parts) <= 4 and all(_is_capitalised(part) and not any(map(str.isdecimal, part)) for part in parts)
 
 
 def _is_short_name(text: str) -> bool:
     parts = _parts(text)
-    are_letters = all(part.replace("-", "").isalpha() for part in parts)
-    is_cased = text.upper() != text.lower()
-    return are_letters and 1 <= len(parts) <= 4 and (text[0].isupper() if is_cased else len(text) <= 20)
+    is_cased = text.title() != text.lower()
+    are_words = all(map(_is_word, parts)) and 1 <= len(parts) <= 4
+    return are_words and (text[0].isupper() if is_cased else len(text) <= 20)
 
 
 def _has_given_name(text: str) -> bool:

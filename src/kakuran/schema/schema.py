@@ -18,6 +18,7 @@ from kakuran.parsing import YES_OR_NO, check_table, naming, parse_document, read
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, Weight, attribute_of, describe
 from kakuran.schema.codes import (
     check_columns_are_unique,
+    count_beyond,
     declared_type,
     decode,
     encode,
@@ -402,6 +403,27 @@ def problems_of(source: Source, schema: Schema) -> Iterator[DataError]:
                 part.through(partial(written_people, person=schema.person))
         except DataError as problem:
             yield problem
+
+
+def clipped_of(source: Source, schema: Schema) -> list[Phrase]:
+    """How many values of each column `clip` puts on the bounds, in words; for the steward, as it tells of originals."""
+    clipped = {one.name: one for one in schema.released if isinstance(one, Numeric) and one.clip}
+    beyond = dict.fromkeys(clipped, 0)
+    for part in read_parts(source, schema, [*clipped]) if clipped else ():
+        for name, attribute in clipped.items():
+            beyond[name] += count_beyond(attribute, part.records.column(name))
+    return [
+        Phrase(
+            "column {name!r}: {rows} beyond {low} … {high} are put on these bounds (clip); how many is for your eyes "
+            "alone",
+            name=name,
+            rows=so_many_rows(count),
+            low=clipped[name].written(clipped[name].low),
+            high=clipped[name].written(clipped[name].high),
+        )
+        for name, count in beyond.items()
+        if count
+    ]
 
 
 def read_table(source: Source, schema: Schema) -> pa.Table:

@@ -252,7 +252,10 @@ def _check_items_are_shared(column: str, people: int, rows: Any, places: Any) ->
 
 def _named(column: str, table: pa.Table) -> tuple[list[Any], Any]:
     """The people or items a column names, and which of them each row has."""
-    names, places = distinct_of(column, table.column(column), missing_is_value=True)
+    values = table.column(column)
+    if pa.types.is_string(values.type):  # an accent can be typed in two ways
+        values = pc.utf8_normalize(values, form="NFC")
+    names, places = distinct_of(column, values, missing_is_value=True)
     is_blank = np.array([name is None or not str(name).strip() for name in names], bool)[places]
     if is_blank.any():
         raise DataError(

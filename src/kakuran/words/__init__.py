@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeAlias
+from unicodedata import east_asian_width
 
 from kakuran.errors import ArgumentError, DataError, KakuranError, MissingExtraError, SchemaError, readable
 
@@ -60,6 +61,11 @@ class Phrase(str):
             for name, value in self.values.items()
         }
         return templates.get(self.template, self.template).format(**values)
+
+
+def width_of(text: str) -> int:
+    """The columns that a text takes on a terminal: Chinese characters are twice as wide as letters."""
+    return sum(2 if east_asian_width(sign) in "WF" else 1 for sign in text)
 
 
 def which_there_are(asked: object, names: Iterable[str]) -> Phrase:
