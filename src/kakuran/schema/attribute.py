@@ -473,10 +473,10 @@ class Numeric:
             numbers = self._grid_points(codes)
             return numbers, numbers
         inside = np.clip(codes, 0, self.points - 1)
-        return self._grid_points(self._starts[inside]), self._grid_points(self._starts[inside + 1] - 1)
+        return self._grid_points(self._band_starts[inside]), self._grid_points(self._band_starts[inside + 1] - 1)
 
     @cached_property
-    def _starts(self) -> NDArray[np.int64]:
+    def _band_starts(self) -> NDArray[np.int64]:
         """The place on the grid where each band starts, and the place after all."""
         low, step = _exact(self.low), _exact(self.step)
         places = np.array([int((_exact(edge) - low) / step) for edge in self.bands or ()], np.int64)
