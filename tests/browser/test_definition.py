@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import tomllib
+from contextlib import nullcontext
 from fractions import Fraction
 from functools import cache
 from importlib import resources
@@ -16,6 +17,7 @@ from playwright.sync_api import expect
 
 from kakuran.collect.site import served
 from kakuran.collect.survey import Survey
+from kakuran.errors import SchemaError
 from kakuran.mechanism import PRAM, SubsetSelection
 
 from .test_respondent import refuses_a_server_that_lies
@@ -277,11 +279,76 @@ def test_every_honest_survey_is_taken(page):
     assert found == pytest.approx([survey["epsilon"] for survey in told], abs=1e-4)  # of noise, a bound is stated
 
 
+NAMES = {
+    ("\u0430pple", "pear"): False,
+    ("pear", "p\u0435ar"): False,
+    ("\u0441\u043e\u0441\u043e\u0430", "cocoa"): False,
+    ("\u039f\u039a", "OK"): False,
+    ("\u13aaT", "tea"): False,
+    ("a \u0441at", "a dog"): False,
+    ("кот cat", "собака dog"): True,
+    ("\u30ab", "\u529b"): False,
+    ("\u65e5\u672c\u8a9eのテストTV", "ラジオFM"): True,
+    ("Москва", "Moscow"): True,
+    ("Москва (Moscow)", "Кёльн (Köln)"): True,
+    ("\u03b2-blocker", "\u00b5g"): True,
+    ("\u03bcg", "k\u03a9"): True,
+    ("Αθήνα", "Athens"): True,
+    ("한국어TV", "中文Bopomofoㄅ"): True,
+    ("ทีวีHD", "ısı"): True,
+    ("שלום", "مرحبا"): True,
+}
+"""Two answers that respondents choose between, and whether they may be called so."""
+
+
+@pytest.mark.parametrize("names", NAMES)
+def test_page_and_survey_agree_on_names_that_look_like_others(page, names):
+    told = definition(PROMISED)
+    for place, name in enumerate(names):
+        told["questions"][0]["values"][place] = {"value": name, "label": {"en": name}}
+    (found,) = page.evaluate(READ, [json.dumps(told), [(("state",), '"open"')]])
+    questions = PROMISED["questions"] | {"sex": SEX | {"values": list(names)}}
+    with nullcontext() if NAMES[names] else pytest.raises(SchemaError, match="look"):
+        definition(PROMISED | {"questions": questions})
+    assert (found is not None) == NAMES[names]
+
+
+def test_page_and_survey_agree_on_how_much_is_remembered(page):
+    """Told together the two are answered in 10,201 ways, which a page would have to draw for one by one."""
+    fields = SMALL | {"id": "much", "k": 1.5, "tell": 2}
+    fields |= {"questions": {name: DRINKS | {"high": 100} for name in ("first", "second", "third")}}
+    told = definition(fields)
+    asked = [json.dumps(told | {"memoise": "much"}), [(("state",), '"open"')]]
+    assert page.evaluate(READ, asked) == [None]
+    assert page.evaluate(READ, [json.dumps(told), asked[1]]) != [None]
+    with pytest.raises(SchemaError, match="10,201 ways"):
+        definition(fields | {"memoise": "much"})
+
+
 def is_exact(told, epsilon):
     try:
         return math.isclose(exact(told), epsilon, abs_tol=1e-9)
     except (AssertionError, TypeError, KeyError, ValueError, AttributeError, IndexError, ZeroDivisionError):
         return False  # nothing to draw from
+
+
+def test_words_from_right_to_left_turn_nothing_beside_them(serve, visit):
+    """Left to the browser, the number of a title would stand among those of the page."""
+    named = {
+        "type": "categorical",
+        "values": ["\u05d0 1", "\u05d1 2"],
+        "text": {"en": "\u05d2?"},
+        "help": {"en": "\u05d3 3"},
+    }
+    page = visit().page
+    page.goto(serve(**SMALL | {"questions": {"a": named, "b": DRINKS | {"help": {"en": "\u05d3 3"}}}}).address)
+    expect(page.locator("#q0-card bdi")).to_have_text(named["values"])
+    expect(page.locator("#q1-help")).to_have_text("\u2068\u05d3 3\u2069 A number from 0 to 9.")
+    page.locator("#q0-card input").first.check()
+    page.locator("#q1").fill("4")
+    page.get_by_role("button", name="Draw what will be sent").click()
+    expect(page.locator(".own dd bdi")).to_have_text(["\u05d0 1", "4"])
+    expect(page.locator(".sent dd bdi")).to_have_count(2)
 
 
 # Lies from end to end.
@@ -380,7 +447,7 @@ class TestNewIds:
         assert len(visitor.submissions()) == 1
         expect(page.get_by_role("heading", name="This device has answered here before")).to_be_visible()
         epsilon = page.evaluate("JSON.parse(localStorage.getItem('kakuran:survey:health-0')).epsilon")
-        expect(page.get_by_text("“Health”. Two answer sheets of one person tell more than one.")).to_be_visible()
+        expect(page.get_by_text("“\u2068Health\u2069”. Two answer sheets of one person")).to_be_visible()
         expect(page.get_by_text(f"together ε = {2 * epsilon:.2f}")).to_be_visible()
         page.get_by_role("button", name="Answer this one, too").click()
         take_part(page)

@@ -7,7 +7,7 @@
  * are never stored and never part of a request. What is shown and sent afterwards is what draw.js has stored.
  */
 (() => {
-  const { element, tell, say, spoken, number, percent } = Page;
+  const { element, tell, say, spoken, apart, number, percent } = Page;
 
   let survey; // as this page has read it
   let questions; // of the survey, as people are asked them
@@ -115,7 +115,7 @@
     if (new Set(times.values()).size === 1) return say("asked.even", { sets: number(times.size) });
     const counts = inSets.map((one) => one.filter(Boolean).length);
     const [most, least] = [Math.max(...counts), Math.min(...counts)];
-    const [question, other] = [most, least].map((count) => spoken(questions[counts.indexOf(count)].text));
+    const [question, other] = [most, least].map((count) => apart(spoken(questions[counts.indexOf(count)].text)));
     const [often, seldom] = [most, least].map((count) => percent(count / sets.length));
     return say("asked.uneven", { sets: number(times.size), question, other, often, seldom });
   }
@@ -252,7 +252,7 @@
       return document.getElementById("invitation").focus();
     }
     if (kind === "wrong-version") return tell(alertLine, say("fault.version"));
-    return tell(alertLine, say("fault.refused", { reason: problem.detail ?? problem.title ?? reply.status }));
+    return tell(alertLine, say("fault.refused", { reason: apart(problem.detail ?? problem.title ?? reply.status) }));
   }
 
   // Opening.
