@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
+import http.server
 import json
 import math
+import threading
 import tomllib
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from functools import cache
 from importlib import resources
 from itertools import product
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 
@@ -578,23 +581,26 @@ def test_whether_remembered_draws_find_room_does_not_depend_on_them(serve, visit
     page.goto(serve(memoise="health").address)
     failed = page.evaluate(
         """async () => {
-            const survey = Definition.read(await Page.loadSurvey());
+            const told = await Page.loadSurvey();
             const write = Storage.prototype.setItem;
-            const place = "kakuran:draws:health";
             const lengths = [];
             let most = Infinity;
+            let number = 100;
             Storage.prototype.setItem = function (key, value) {
-                if (key === place && value.length > most) throw new DOMException("full", "QuotaExceededError");
+                const isFull = key.startsWith("kakuran:draws:") && value.length > most;
+                if (isFull) throw new DOMException("full", "QuotaExceededError");
                 write.call(this, key, value);
             };
             const fails = () => {
                 localStorage.clear();
+                number += 1; // as the page still knows what it has written
+                const survey = Definition.read({ ...told, id: `id-${number}`, memoise: `name-${number}` });
                 try {
                     Draw.once(survey, survey.tells[0], { kept: 0, seen: 0, weight: 0 });
                 } catch {
                     return true;
                 }
-                lengths.push(localStorage.getItem(place).length);
+                lengths.push(localStorage.getItem(`kakuran:draws:name-${number}`).length);
                 return false;
             };
             for (let drawn = 0; drawn < 60; drawn += 1) fails();
@@ -658,3 +664,56 @@ def test_more_columns_than_a_survey_has_are_refused(site, visit):
 
 def test_words_that_turn_the_direction_of_writing_are_refused(site, visit):
     refuses_a_server_that_lies(site, visit(), lambda told: told["title"].update(en="Health \u202e"))
+
+
+@contextmanager
+def forgetful(site, status, headers, sent):
+    """The pages of a site from a server that takes answers itself, and has browsers do something with a header."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            told = httpx.get(site.address + self.path)
+            self.answer(told.status_code, told.content, {"content-type": told.headers["content-type"]})
+
+        def do_POST(self):
+            sent.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.answer(status, b"{}", headers)
+
+        def answer(self, code, body, more):
+            self.send_response(code)
+            for name, value in ({"content-length": str(len(body))} | more).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("status", [201, 500])
+def test_a_server_whose_reply_has_the_browser_forget_gets_no_second_draw(site, visit, status):
+    visitor, sent = visit(), []
+    page = visitor.page
+    with forgetful(site, status, {"Clear-Site-Data": '"storage"'}, sent) as address:
+        page.goto(address)
+        page.locator("form").wait_for()
+        draw_for(page)
+        for _ in range(3):
+            with page.expect_response("**/api/responses"):
+                page.locator("#send").click()
+            expect(page.locator("#send:not([aria-disabled]), .done").first).to_be_visible()
+            assert page.locator("form").count() == 0
+            page.reload()
+            page.locator("#send, .done, form").first.wait_for()
+            if status == 201:
+                break
+        assert page.locator("form").count() == 0
+    assert len({one["id"] for one in sent}) == 1
+    visitor.complaints.clear()

@@ -42,7 +42,7 @@ const Screens = (() => {
         "div",
         { class: "own" },
         element("dt", {}, say("review.true")),
-        element("dd", {}, element("bdi", {}, Questions.inWords(question, truth[question.name]))),
+        element("dd", { translate: "no" }, element("bdi", {}, Questions.inWords(question, truth[question.name]))),
       ),
     ];
     return element(
