@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,17 @@ from kakuran.words import Phrase
 IS_POSIX = os.name == "posix"
 OWNER_ALONE = 0o600
 """Who may read and write what others should not see."""
+
+
+def state_folder() -> Path:
+    """The folder for what kakuran remembers of a user between runs."""
+    if (given := Path(os.environ.get("XDG_STATE_HOME", ""))).is_absolute():
+        place = given
+    elif sys.platform == "win32":
+        place = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local")
+    else:
+        place = Path.home() / ("Library/Application Support" if sys.platform == "darwin" else ".local/state")
+    return place / "kakuran"
 
 
 def check_free(*paths: Path, force: bool) -> None:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import copy
+import http.server
 import json
 import math
+import threading
 import tomllib
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from functools import cache
 from importlib import resources
 from itertools import product
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 
 from kakuran.collect.site import served
 from kakuran.collect.survey import Survey
+from kakuran.errors import SchemaError
 from kakuran.mechanism import PRAM, SubsetSelection
 
 from .test_respondent import refuses_a_server_that_lies
@@ -277,11 +282,76 @@ def test_every_honest_survey_is_taken(page):
     assert found == pytest.approx([survey["epsilon"] for survey in told], abs=1e-4)  # of noise, a bound is stated
 
 
+NAMES = {
+    ("\u0430pple", "pear"): False,
+    ("pear", "p\u0435ar"): False,
+    ("\u0441\u043e\u0441\u043e\u0430", "cocoa"): False,
+    ("\u039f\u039a", "OK"): False,
+    ("\u13aaT", "tea"): False,
+    ("a \u0441at", "a dog"): False,
+    ("кот cat", "собака dog"): True,
+    ("\u30ab", "\u529b"): False,
+    ("\u65e5\u672c\u8a9eのテストTV", "ラジオFM"): True,
+    ("Москва", "Moscow"): True,
+    ("Москва (Moscow)", "Кёльн (Köln)"): True,
+    ("\u03b2-blocker", "\u00b5g"): True,
+    ("\u03bcg", "k\u03a9"): True,
+    ("Αθήνα", "Athens"): True,
+    ("한국어TV", "中文Bopomofoㄅ"): True,
+    ("ทีวีHD", "ısı"): True,
+    ("שלום", "مرحبا"): True,
+}
+"""Two answers that respondents choose between, and whether they may be called so."""
+
+
+@pytest.mark.parametrize("names", NAMES)
+def test_page_and_survey_agree_on_names_that_look_like_others(page, names):
+    told = definition(PROMISED)
+    for place, name in enumerate(names):
+        told["questions"][0]["values"][place] = {"value": name, "label": {"en": name}}
+    (found,) = page.evaluate(READ, [json.dumps(told), [(("state",), '"open"')]])
+    questions = PROMISED["questions"] | {"sex": SEX | {"values": list(names)}}
+    with nullcontext() if NAMES[names] else pytest.raises(SchemaError, match="look"):
+        definition(PROMISED | {"questions": questions})
+    assert (found is not None) == NAMES[names]
+
+
+def test_page_and_survey_agree_on_how_much_is_remembered(page):
+    """Told together the two are answered in 10,201 ways, which a page would have to draw for one by one."""
+    fields = SMALL | {"id": "much", "k": 1.5, "tell": 2}
+    fields |= {"questions": {name: DRINKS | {"high": 100} for name in ("first", "second", "third")}}
+    told = definition(fields)
+    asked = [json.dumps(told | {"memoise": "much"}), [(("state",), '"open"')]]
+    assert page.evaluate(READ, asked) == [None]
+    assert page.evaluate(READ, [json.dumps(told), asked[1]]) != [None]
+    with pytest.raises(SchemaError, match="10,201 ways"):
+        definition(fields | {"memoise": "much"})
+
+
 def is_exact(told, epsilon):
     try:
         return math.isclose(exact(told), epsilon, abs_tol=1e-9)
     except (AssertionError, TypeError, KeyError, ValueError, AttributeError, IndexError, ZeroDivisionError):
         return False  # nothing to draw from
+
+
+def test_words_from_right_to_left_turn_nothing_beside_them(serve, visit):
+    """Left to the browser, the number of a title would stand among those of the page."""
+    named = {
+        "type": "categorical",
+        "values": ["\u05d0 1", "\u05d1 2"],
+        "text": {"en": "\u05d2?"},
+        "help": {"en": "\u05d3 3"},
+    }
+    page = visit().page
+    page.goto(serve(**SMALL | {"questions": {"a": named, "b": DRINKS | {"help": {"en": "\u05d3 3"}}}}).address)
+    expect(page.locator("#q0-card bdi")).to_have_text(named["values"])
+    expect(page.locator("#q1-help")).to_have_text("\u2068\u05d3 3\u2069 A number from 0 to 9.")
+    page.locator("#q0-card input").first.check()
+    page.locator("#q1").fill("4")
+    page.get_by_role("button", name="Draw what will be sent").click()
+    expect(page.locator(".own dd bdi")).to_have_text(["\u05d0 1", "4"])
+    expect(page.locator(".sent dd bdi")).to_have_count(2)
 
 
 # Lies from end to end.
@@ -380,7 +450,7 @@ class TestNewIds:
         assert len(visitor.submissions()) == 1
         expect(page.get_by_role("heading", name="This device has answered here before")).to_be_visible()
         epsilon = page.evaluate("JSON.parse(localStorage.getItem('kakuran:survey:health-0')).epsilon")
-        expect(page.get_by_text("“Health”. Two answer sheets of one person tell more than one.")).to_be_visible()
+        expect(page.get_by_text("“\u2068Health\u2069”. Two answer sheets of one person")).to_be_visible()
         expect(page.get_by_text(f"together ε = {2 * epsilon:.2f}")).to_be_visible()
         page.get_by_role("button", name="Answer this one, too").click()
         take_part(page)
@@ -511,23 +581,26 @@ def test_whether_remembered_draws_find_room_does_not_depend_on_them(serve, visit
     page.goto(serve(memoise="health").address)
     failed = page.evaluate(
         """async () => {
-            const survey = Definition.read(await Page.loadSurvey());
+            const told = await Page.loadSurvey();
             const write = Storage.prototype.setItem;
-            const place = "kakuran:draws:health";
             const lengths = [];
             let most = Infinity;
+            let number = 100;
             Storage.prototype.setItem = function (key, value) {
-                if (key === place && value.length > most) throw new DOMException("full", "QuotaExceededError");
+                const isFull = key.startsWith("kakuran:draws:") && value.length > most;
+                if (isFull) throw new DOMException("full", "QuotaExceededError");
                 write.call(this, key, value);
             };
             const fails = () => {
                 localStorage.clear();
+                number += 1; // as the page still knows what it has written
+                const survey = Definition.read({ ...told, id: `id-${number}`, memoise: `name-${number}` });
                 try {
                     Draw.once(survey, survey.tells[0], { kept: 0, seen: 0, weight: 0 });
                 } catch {
                     return true;
                 }
-                lengths.push(localStorage.getItem(place).length);
+                lengths.push(localStorage.getItem(`kakuran:draws:name-${number}`).length);
                 return false;
             };
             for (let drawn = 0; drawn < 60; drawn += 1) fails();
@@ -591,3 +664,56 @@ def test_more_columns_than_a_survey_has_are_refused(site, visit):
 
 def test_words_that_turn_the_direction_of_writing_are_refused(site, visit):
     refuses_a_server_that_lies(site, visit(), lambda told: told["title"].update(en="Health \u202e"))
+
+
+@contextmanager
+def forgetful(site, status, headers, sent):
+    """The pages of a site from a server that takes answers itself, and has browsers do something with a header."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            told = httpx.get(site.address + self.path)
+            self.answer(told.status_code, told.content, {"content-type": told.headers["content-type"]})
+
+        def do_POST(self):
+            sent.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.answer(status, b"{}", headers)
+
+        def answer(self, code, body, more):
+            self.send_response(code)
+            for name, value in ({"content-length": str(len(body))} | more).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("status", [201, 500])
+def test_a_server_whose_reply_has_the_browser_forget_gets_no_second_draw(site, visit, status):
+    visitor, sent = visit(), []
+    page = visitor.page
+    with forgetful(site, status, {"Clear-Site-Data": '"storage"'}, sent) as address:
+        page.goto(address)
+        page.locator("form").wait_for()
+        draw_for(page)
+        for _ in range(3):
+            with page.expect_response("**/api/responses"):
+                page.locator("#send").click()
+            expect(page.locator("#send:not([aria-disabled]), .done").first).to_be_visible()
+            assert page.locator("form").count() == 0
+            page.reload()
+            page.locator("#send, .done, form").first.wait_for()
+            if status == 201:
+                break
+        assert page.locator("form").count() == 0
+    assert len({one["id"] for one in sent}) == 1
+    visitor.complaints.clear()

@@ -75,8 +75,10 @@ SYMPTOMS = {"type": "several", "values": list("wxyz"), "text": {"en": "Symptoms?
             # Of ten pairs of the five columns six are of symptoms alone, and four have sex: so of the two questions.
             {"tell": 2, "questions": {"sex": {"type": "categorical", "values": ["f", "m"]}, "symptoms": SYMPTOMS}},
             "has 2 sets of questions to draw from; some are likelier than others. "
-            "Drawn most often: “Symptoms?”, for 100% of all people; least often: “Sex?”, for 40%.",
-            "組によって違います。最も多く選ばれるのは「症状」（全員の 100%）、最も少ないのは「性別」（40%）です。",
+            "Drawn most often: “\u2068Symptoms?\u2069”, for 100% of all people; "
+            "least often: “\u2068Sex?\u2069”, for 40%.",
+            "組によって違います。最も多く選ばれるのは「\u2068症状\u2069」（全員の 100%）、"
+            "最も少ないのは「\u2068性別\u2069」（40%）です。",
         ),
     ],
     ids=["pairs", "listed", "several columns"],

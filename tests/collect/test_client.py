@@ -4,7 +4,10 @@ import dataclasses
 import http.client
 import http.server
 import json
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -185,3 +188,105 @@ def test_a_reply_without_end_is_not_read_to_its_end(survey, monkeypatch):
     with pytest.raises(CollectError, match="is not a collector"):
         SurveyClient("http://survey.example", survey).submit({"job": "nurse", "age": 41})
     assert max(Endless.asked) <= 100_000
+
+
+class Unwilling:
+    """A server that takes answers only if told to: else it errs, or says nothing at all."""
+
+    def __init__(self):
+        self.received, self.mood, self.asked = [], "err", threading.Event()
+        owner = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                owner.received.append(self.rfile.read(int(self.headers["content-length"])))
+                owner.asked.set()
+                if owner.mood == "hang":
+                    self.rfile.read(1)  # until the client has gone
+                    return
+                self.send_response(201 if owner.mood == "take" else 500)
+                self.send_header("content-length", "2")
+                self.end_headers()
+                self.wfile.write(b"{}")
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_port}"
+
+    def submit_in_a_process(self):
+        """Somebody's answers, submitted by a process of its own."""
+        self.asked.clear()
+        process = subprocess.Popen([sys.executable, "-c", SUBMIT, self.address], stderr=subprocess.DEVNULL, cwd=ROOT)
+        assert self.asked.wait(60)
+        return process
+
+
+ROOT = Path(__file__).parents[2]
+SUBMIT = """
+import sys
+from kakuran.collect import SurveyClient
+from tests.collect.conftest import make_survey
+SurveyClient(sys.argv[1], make_survey()).submit({"job": "nurse", "age": 41})
+"""
+
+
+@pytest.fixture
+def unwilling(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    made = Unwilling()
+    with made.server:
+        thread = threading.Thread(target=made.server.serve_forever)
+        thread.start()
+        yield made
+        made.server.shutdown()
+        thread.join()
+
+
+def test_a_new_process_sends_what_an_earlier_one_drew_and_draws_only_for_somebody_else(unwilling, tmp_path):
+    for mood in ("err", "err", "hang", "take"):
+        unwilling.mood = mood
+        process = unwilling.submit_in_a_process()
+        if mood == "hang":
+            process.kill()
+        assert (process.wait() == 0) == (mood == "take")
+        (left,) = (tmp_path / "kakuran" / "unsent").glob("*.draws")
+        assert not Path(f"{left}-journal").exists() or not Path(f"{left}-journal").read_bytes()
+        assert left.stat().st_mode & 0o777 == 0o600
+        assert (json.loads(unwilling.received[0])["id"].encode() in left.read_bytes()) == (mood != "take")
+        assert b"nurse" not in left.read_bytes().replace(unwilling.received[0], b"")
+    assert len(set(unwilling.received)) == 1
+    assert unwilling.submit_in_a_process().wait() == 0
+    assert len({json.loads(body)["id"] for body in unwilling.received}) == 2
+
+
+def test_the_same_answers_that_two_processes_send_at_once_are_two_peoples(unwilling):
+    unwilling.mood = "hang"
+    first, second = (unwilling.submit_in_a_process() for _ in range(2))
+    first.kill(), first.wait(), second.kill(), second.wait()
+    assert len({json.loads(body)["id"] for body in unwilling.received}) == 2
+    unwilling.mood = "take"
+    assert [unwilling.submit_in_a_process().wait() for _ in range(2)] == [0, 0]
+    assert len(set(unwilling.received)) == 2
+
+
+def test_another_client_of_the_same_process_goes_on_with_a_table(survey, monkeypatch):
+    def took(count):
+        return 200, {}, json.dumps({"accepted": count, "replayed": 0}).encode()
+
+    received = answering(monkeypatch, took(10_000), (500, {}, b""), took(2_000))
+    table = pa.table({"job": ["clerk", "nurse"] * 6_000, "age": [30, 40] * 6_000})
+    with pytest.raises(CollectError, match="may have arrived"):
+        SurveyClient("http://survey.example", survey).submit_many(table)
+    assert SurveyClient("http://survey.example", survey).submit_many(table) == 12_000
+    assert (len(received), received[1]) == (3, received[2])
+
+
+def test_without_a_place_for_draws_nothing_is_sent(survey, monkeypatch, tmp_path):
+    (tmp_path / "kakuran").write_text("no folder")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    received = answering(monkeypatch, (201, {}, b"{}"))
+    with pytest.raises(CollectError, match=r"draws cannot be kept there.*set XDG_STATE_HOME"):
+        SurveyClient("http://survey.example", survey).submit({"job": "nurse", "age": 41})
+    assert not received

@@ -1,9 +1,13 @@
 """Both kinds of database keep every record once, say nothing of order, and come back whole."""
 
 import dataclasses
+import hashlib
+import shutil
 import sqlite3
 import threading
+import time
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -90,14 +94,94 @@ def test_a_used_invitation_leaves_no_trace_beside_the_records(tmp_path, survey):
     assert not any(used in left for used in hashes)
 
 
-def test_records_lie_in_the_order_of_their_random_ids(tmp_path, survey):
-    store = open_store(tmp_path / "answers.db", survey)
-    for _ in range(50):
-        store.add([submission()])
-    with store.engine.connect() as connection:
-        ids = [bytes(key) for (key,) in connection.execute(text("SELECT id FROM records"))]
-    assert ids == sorted(ids)
+INVITED = [secret_hash(f"invitation {number}") for number in range(200)]
+COUNTERS = (slice(24, 28), slice(92, 96))
+"""Where SQLite counts transactions in the head of a file."""
+
+
+def sheet_with(invitation, number):
+    """The sheet of a person, who is the same whatever invitation they come with."""
+    key = hashlib.sha256(bytes([number])).digest()[:16]
+    return submission(row=bytes([0, number]), ids=[key], invitation=invitation)
+
+
+def answered_in(order, path, survey):
+    """A store whose people came in this order, each with the invitation of the same place in the order."""
+    promise = {"k": None, "expected_n": None, "epsilon": 1}
+    store = open_store(path, dataclasses.replace(survey, invitations=True, **promise))
+    store.invite(INVITED)
+    for invitation, number in zip(INVITED, order, strict=False):
+        store.add([sheet_with(invitation, number)])
+        assert invitation not in on_disk(path)
+    return store
+
+
+def on_disk(path):
+    """All bytes of a database and of what lies beside it."""
+    return b"".join(file.read_bytes() for file in sorted(path.parent.glob(f"{path.name}*")))
+
+
+def without_counters(path):
+    content = bytearray(path.read_bytes())
+    for counter in COUNTERS:
+        content[counter] = bytes(4)
+    return bytes(content)
+
+
+ORDERS = (range(120), range(119, -1, -1), [*range(1, 120, 2), *range(0, 120, 2)])
+
+
+def test_a_file_that_was_served_says_nothing_of_the_order_in_which_people_came(tmp_path, survey):
+    files = [tmp_path / f"{place}.db" for place in range(3)]
+    for path, order in zip(files, ORDERS, strict=True):
+        answered_in(order, path, survey).close()
+    assert len({without_counters(path) for path in files}) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == [path.name for path in files]
+
+
+def test_an_export_leaves_no_order_on_disk_while_the_survey_runs(tmp_path, survey):
+    left = set()
+    for place, order in enumerate(ORDERS):
+        store = answered_in(order, tmp_path / f"{place}.db", survey)
+        store.export()
+        left.add(without_counters(tmp_path / f"{place}.db"))
+        assert (tmp_path / f"{place}.db-wal").stat().st_size == 0
+        store.close()
+    assert len(left) == 1
+
+
+def test_a_server_that_starts_after_a_crash_takes_the_order_off_the_disk(tmp_path, survey):
+    left = set()
+    for place, order in enumerate(ORDERS):
+        store = answered_in(order, tmp_path / f"{place}.db", survey)
+        for file in tmp_path.glob(f"{place}.db*"):
+            shutil.copy(file, tmp_path / f"crashed-{file.name}")
+        started = open_store(tmp_path / f"crashed-{place}.db", store.survey)
+        started.claim()
+        left.add(without_counters(started.path))
+        assert Path(f"{started.path}-wal").stat().st_size == 0
+        store.close()
+        started.close()
+    assert len(left) == 1
+
+
+def test_a_backup_says_nothing_of_the_order_either(tmp_path, survey):
+    backups = [tmp_path / f"{place}.backup" for place in range(3)]
+    for path, order in zip(backups, ORDERS, strict=True):
+        with closing(answered_in(order, path.with_suffix(".db"), survey)) as store:
+            back_up(store, path)
+    assert len({without_counters(path) for path in backups}) == 1
+
+
+def test_a_long_reader_keeps_nobody_from_answering(tmp_path, survey):
+    store = answered_in(range(5), tmp_path / "answers.db", survey)
+    with store.reading_at_once() as connection:
+        connection.execute(text("SELECT count(*) FROM records"))
+        start = time.monotonic()
+        store.add([sheet_with(INVITED[7], 7)])
+        assert time.monotonic() - start < 5
     store.close()
+    assert INVITED[7] not in on_disk(tmp_path / "answers.db")
 
 
 def test_readers_see_each_record_once(store):

@@ -28,6 +28,9 @@ def changed(**changes):
     return fields
 
 
+HOURS = {"type": "numeric", "low": 0, "high": 9, "step": 1, "text": {"en": "Hours?", "ja": "時間"}}
+
+
 def unlabelled(values):
     return {"questions__job__labels": None, "questions__job__values": values}
 
@@ -78,6 +81,10 @@ def test_what_the_survey_to_start_from_has_as_comments_can_be_used():
         (unlabelled(["office", "office\u200b"]), "has some that cannot be seen"),
         (unlabelled(["office", "x" * 1001]), "longer than 1,000 characters"),
         (unlabelled(["office", "ofﬁce"]), "'ofﬁce' and 'office' look the same to respondents"),
+        (unlabelled(["office", "\u043effice"]), "'\u043e' in '\u043effice' looks like the Latin 'o' beside it"),
+        (unlabelled(["cocoa", "\u0441\u043e\u0441\u043e\u0430"]), "look the same to respondents"),
+        ({"questions__job__labels__none": {"en": "N\u043ene", "ja": "なし"}}, "looks like the Latin 'o'"),
+        ({"questions": {f"q{place}": HOURS for place in range(1001)}}, "1,001 columns, more than the 1,000"),
         ({"questions__job__labels__none": {"en": "Office  work", "ja": "なし"}}, "look the same to respondents"),
         ({"questions__job__labels__none": {"en": "Office\u200dwork", "ja": "事務"}}, "look the same to respondents"),
     ],

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import sqlite3
+import threading
 import time
 import urllib.parse
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from datetime import date
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_bytes, token_hex
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +25,7 @@ from kakuran.errors import CollectError, wrong_type
 from kakuran.perturbation import Kernel
 from kakuran.schema import to_arrow
 from kakuran.words import Phrase
+from kakuran.writing import OWNER_ALONE, state_folder
 
 _ATTEMPTS = 8
 _LONGEST_WAIT = 30.0
@@ -29,24 +36,131 @@ _LONGEST_REPLY = 1 << 16
 _AGAIN = {429, 502, 503, 504}
 
 
-@dataclass(eq=False)
-class _Begun:
-    """A table that is being sent: records that the server has, and the draw of those that it may have."""
+class _Draw:
+    """What was drawn for true answers, or how far a table has been sent; on disk before any of it is sent."""
 
-    table: pa.Table
-    sent: int = 0
-    stored: int = 0
-    message: dict[str, Any] | None = None
+    def __init__(self, content: dict[str, Any], keep: Callable[[dict[str, Any]], None]) -> None:
+        self.content = content
+        self._keep = keep
+
+    def keep(self) -> None:
+        """Write it down as it has become."""
+        self._keep(self.content)
+
+
+class _Unsent:
+    """Draws that no server has said to have stored: who submits the same again, in whatever process, sends the same.
+
+    Each process has a file of its own, for its owner alone, and holds it locked; what processes have left that are no
+    more it takes over. Of the true answers a file holds a salted hash. Those that another thread or process is sending
+    at the same time are somebody else's.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._turn = threading.Lock()
+        self._taken: set[bytes] = set()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._path = folder / f"{token_hex(8)}.draws"
+        os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ALONE))
+        self._file = _locked(self._path)
+
+    @contextmanager
+    def draw(self, truth: bytes, make: Callable[[], dict[str, Any]]) -> Iterator[_Draw]:
+        """The draw that was made for the same before, or one that is made now; forgotten once this has gone well."""
+        with self._turn:
+            self._take_over()
+            salt, content = self._found(truth) or self._made(truth, make())
+            self._taken.add(salt)
+        try:
+            yield _Draw(
+                content, lambda now: self._write("UPDATE draws SET content = ? WHERE salt = ?", _text(now), salt)
+            )
+            self._write("DELETE FROM draws WHERE salt = ?", salt)
+        finally:
+            self._taken.discard(salt)
+
+    def _found(self, truth: bytes) -> tuple[bytes, dict[str, Any]] | None:
+        for salt, digest, content in self._file.execute("SELECT salt, digest, content FROM draws"):
+            if salt not in self._taken and digest == sha256(salt + truth).digest():
+                return salt, json.loads(content)
+        return None
+
+    def _made(self, truth: bytes, content: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
+        salt = token_bytes(16)
+        row = (salt, sha256(salt + truth).digest(), _text(content))
+        self._file.execute("INSERT INTO draws VALUES (?, ?, ?)", row)
+        return salt, content
+
+    def _write(self, statement: str, *values: Any) -> None:
+        with self._turn:
+            self._file.execute(statement, values)
+
+    def _take_over(self) -> None:
+        for path in self._folder.glob("*.draws"):
+            if path == self._path:
+                continue
+            with suppress(sqlite3.OperationalError), closing(_locked(path)) as left:  # else its process lives
+                rows = left.execute("SELECT salt, digest, content FROM draws").fetchall()
+                self._file.executemany("INSERT OR IGNORE INTO draws VALUES (?, ?, ?)", rows)
+                left.execute("DELETE FROM draws")
+                for gone in (path, Path(f"{path}-journal")):
+                    with suppress(OSError):
+                        gone.unlink()
+
+
+def _locked(path: Path) -> sqlite3.Connection:
+    """A file of draws that is ours alone from now on; an error where it is somebody else's."""
+    file = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    try:
+        for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=TRUNCATE", "secure_delete=ON", "synchronous=FULL"):
+            file.execute(f"PRAGMA {pragma}")
+        file.execute("BEGIN EXCLUSIVE")
+        file.execute("CREATE TABLE IF NOT EXISTS draws (salt BLOB PRIMARY KEY, digest BLOB, content TEXT)")
+        file.execute("COMMIT")
+    except sqlite3.Error:
+        file.close()
+        raise
+    return file
+
+
+def _text(content: dict[str, Any]) -> str:
+    return json.dumps(content, default=date.isoformat)
+
+
+_MEMORIES: dict[tuple[int, Path], _Unsent] = {}
+"""By process, as a file must not be used on both sides of a fork, and folder."""
+_REMEMBERING = threading.Lock()
+
+
+@contextmanager
+def _unsent(truth: bytes, make: Callable[[], dict[str, Any]]) -> Iterator[_Draw]:
+    folder = state_folder() / "unsent"
+    try:
+        with _REMEMBERING:
+            if (os.getpid(), folder) not in _MEMORIES:
+                _MEMORIES[os.getpid(), folder] = _Unsent(folder)
+        with _MEMORIES[os.getpid(), folder].draw(truth, make) as draw:
+            yield draw
+    except (OSError, sqlite3.Error) as error:
+        raise CollectError(
+            Phrase(
+                "{folder}: draws cannot be kept there, and who draws again tells another ε: {error}; set "
+                "XDG_STATE_HOME to a folder that can be written to",
+                folder=folder,
+                error=str(error),
+            )
+        ) from error
 
 
 class SurveyClient:
     """Sends answers to a survey.
 
     Every record gets its id and is perturbed once, before the first attempt; further attempts send the very same
-    bytes, so nothing is lost, counted twice or drawn twice. What failed is kept, as long as the client is: the same
-    answers submitted again send the same draw, and a table goes on where it stopped. Another client draws anew, which
-    tells another ε to a server that only claims not to have got the first. Where a survey wants some answers of each
-    only, those are drawn here as well, and no others are sent.
+    bytes, so nothing is lost, counted twice or drawn twice. What failed is kept, in a file for this user alone: the
+    same answers submitted again, by whatever client or process, send the same draw, and a table goes on where it
+    stopped. So a server that only claims not to have got the first gets no other. Where a survey wants some answers of
+    each only, those are drawn here as well, and no others are sent.
 
     Parameters
     ----------
@@ -81,18 +195,13 @@ class SurveyClient:
         self._kernel = Kernel(survey.plan)
         self._told_columns = {tell.named: tell.columns for tell in survey.plan.tells}
         self._connection: http.client.HTTPConnection | None = None
-        self._unsent: dict[str, dict[str, Any]] = {}
-        self._begun: list[_Begun] = []
 
     def submit(self, answers: Mapping[str, Any], *, invitation: str | None = None) -> str:
         """Perturb one person's answers and send them, or those that were drawn; the id they are stored under."""
-        true = repr((sorted(answers.items()), invitation))
-        if true not in self._unsent:
-            self._unsent[true] = self._drawn(answers, invitation)
-        sheet: str = self._unsent[true]["id"]
-        self._send("/api/responses", self._unsent[true])
-        del self._unsent[true]
-        return sheet
+        truth = repr((self._survey.version, sorted(answers.items()), invitation)).encode()
+        with _unsent(truth, lambda: self._drawn(answers, invitation)) as draw:
+            self._send("/api/responses", draw.content)
+        return str(draw.content["id"])
 
     def _drawn(self, answers: Mapping[str, Any], invitation: str | None) -> dict[str, Any]:
         released, told = self._perturbed(pa.table({name: [value] for name, value in answers.items()}))
@@ -109,18 +218,23 @@ class SurveyClient:
         """Perturb a table of many people's answers and send it; how many records the server stored."""
         table = to_arrow(frame)
         height = max(1, min(_AT_A_TIME, _ANSWERS_AT_A_TIME // len(self._survey.questions)))
-        begun = next((one for one in self._begun if one.table.equals(table)), None)
-        if begun is None:
-            begun = _Begun(table)
-            self._begun.append(begun)
-        while begun.sent < table.num_rows:
-            batch = table.slice(begun.sent, height)
-            if begun.message is None:
-                begun.message = self._drawn_batch(batch)
-            begun.stored += self._send("/api/responses/batch", begun.message, batch.num_rows)
-            begun.sent, begun.message = begun.sent + batch.num_rows, None
-        self._begun.remove(begun)
-        return begun.stored
+        with _unsent(self._known_by(table), lambda: {"sent": 0, "stored": 0, "message": None}) as draw:
+            begun = draw.content
+            while begun["sent"] < table.num_rows:
+                batch = table.slice(begun["sent"], height)
+                if begun["message"] is None:
+                    begun["message"] = self._drawn_batch(batch)
+                    draw.keep()
+                begun["stored"] += self._send("/api/responses/batch", begun["message"], batch.num_rows)
+                begun["sent"], begun["message"] = begun["sent"] + batch.num_rows, None
+        return int(begun["stored"])
+
+    def _known_by(self, table: pa.Table) -> bytes:
+        whole = pa.BufferOutputStream()
+        plain = table.replace_schema_metadata(None).combine_chunks()
+        with pa.ipc.new_stream(whole, plain.schema) as stream:
+            stream.write_table(plain)
+        return self._survey.version.encode() + sha256(whole.getvalue()).digest()
 
     def _drawn_batch(self, table: pa.Table) -> dict[str, Any]:
         released, told = self._perturbed(table)
@@ -141,7 +255,7 @@ class SurveyClient:
         except CollectError as error:
             raise CollectError(
                 Phrase(
-                    "{problem}. What was sent may have arrived all the same: submit the same again with this client, "
+                    "{problem}. What was sent may have arrived all the same: submit the same again on this machine, "
                     "which sends the same draw; to draw again tells another ε",
                     problem=error.said,
                 )

@@ -1,6 +1,9 @@
 """Where a store lies, SQLite or PostgreSQL; and backups, all of a database as one SQLite file, whichever it came from.
 
-SQLite is one file and one server: a write-ahead log, synced to disk before any answer.
+SQLite is one file and one server: a write-ahead log, synced to disk before any answer. SQLite puts a record where a
+page has room, so pages show the order of arrival, and its log which invitation came with which record. The log is
+emptied after every transaction of a survey with invitations; when a server starts or stops and after an export the file
+is written anew, in the order of its keys.
 
 PostgreSQL is one database and any number of servers, which tell each other nothing; each reads what the others have
 added. Transactions become visible in another order than they began, so a number that counts up would let a reader pass
@@ -10,6 +13,7 @@ snapshot of the database did not show.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sqlite3
@@ -40,6 +44,7 @@ from sqlalchemy.pool import NullPool
 
 from kakuran.collect.messages import Submission
 from kakuran.collect.store import (
+    Exported,
     Mark,
     News,
     Store,
@@ -57,11 +62,19 @@ from kakuran.errors import CollectError
 from kakuran.words import Phrase
 from kakuran.writing import whole_or_nothing
 
+log = logging.getLogger(__name__)
+
 _PATIENCE = 10
 _ASKED_AT_A_TIME = 500
 _COPIED_AT_A_TIME = 10_000
 _ROOM = 1 << 20
-_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=ON")
+_PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "secure_delete=ON",
+    "foreign_keys=ON",
+    "temp_store=MEMORY",  # a file that is written anew leaves no copy of itself in a temporary folder
+)
 
 
 class SQLiteStore(Store):
@@ -76,6 +89,7 @@ class SQLiteStore(Store):
         self._unread: list[bytes] = []
         self._age = 0
         self._claim: sqlite3.Connection | None = None
+        self._shows_order = False
         super().__init__(sqlite_engine(path), survey)
 
     def _make_tables(self, connection: Connection) -> None:
@@ -93,6 +107,9 @@ class SQLiteStore(Store):
                 self._age += 1  # what failed may still have been stored: readers start over
                 raise
             self._unread += self._inserted
+            if self.survey.invitations:
+                with suppress(StoreError), self._reading() as connection:
+                    _empty_log(connection)
             return outcomes
 
     def _begin(self, connection: Connection) -> None:
@@ -113,8 +130,30 @@ class SQLiteStore(Store):
         if keys:
             statement = "INSERT INTO records (id, survey, codes) VALUES (?, ?, ?)"
             connection.exec_driver_sql(statement, list(zip(keys, repeat(self.number), rows, strict=False)))
+            self._shows_order = True
         self._inserted = rows
         return True
+
+    def export(self) -> Exported:
+        """All cohorts, as of any store; afterwards the file shows no order."""
+        exported = super().export()
+        self._forget_order()
+        return exported
+
+    def _forget_order(self) -> None:
+        """Write the file anew, so that it is a function of what its tables hold.
+
+        A file that cannot be written anew, because the disk has no room for a second one, is as good as before: nobody
+        is refused for that.
+        """
+        with self._turn:
+            try:
+                with self._reading() as connection:
+                    connection.exec_driver_sql("VACUUM")
+                    _empty_log(connection)
+                    self._shows_order = False
+            except StoreError as error:
+                log.warning("%s still shows the order in which answers came: %s", self.path, error)
 
     def claim(self) -> None:
         """Refused while another process adds records, for neither would see the other's."""
@@ -130,6 +169,7 @@ class SQLiteStore(Store):
                 )
             ) from None
         self._claim = claim
+        self._forget_order()  # of a server that crashed
 
     def check(self) -> None:
         """Raise a `StoreError` unless the file can be read and the disk has room."""
@@ -138,7 +178,9 @@ class SQLiteStore(Store):
             raise StoreError(f"the disk of {self.path} is full")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, which then shows no order."""
+        if self._shows_order:
+            self._forget_order()
         super().close()
         if self._claim is not None:
             self._claim.close()
@@ -176,6 +218,13 @@ def sqlite_engine(path: Path) -> Engine:
             connection.execute(f"PRAGMA {pragma}")
 
     return engine
+
+
+def _empty_log(connection: Connection) -> None:
+    """Write the log back into the file and cut it off; while somebody reads, the next transaction does it."""
+    connection.exec_driver_sql("PRAGMA busy_timeout=0")
+    connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.exec_driver_sql(f"PRAGMA busy_timeout={1000 * _PATIENCE}")
 
 
 def _make_private(path: Path) -> None:

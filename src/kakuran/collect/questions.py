@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
+from itertools import compress, groupby
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.errors import SchemaError
@@ -35,6 +35,25 @@ _UNSEEN = re.compile(
 )
 _JOINERS = re.compile("[\u200c\u200d\ufe0e\ufe0f]")
 """What some languages and pictures cannot be written without; labels may have them."""
+
+_ALIKE = (
+    "\u0430a \u0435e \u043eo \u0440p \u0441c \u0443y \u0445x \u0455s \u0456i \u0458j \u0501d \u04bbh "
+    "\u051bq \u051dw \u04cfl \u0475v \u0410A \u0412B \u0415E \u041dH "
+    "\u0406I \u0408J \u041aK \u041cM \u041eO \u0420P \u0421C \u0422T \u0423Y \u0425X \u0405S \u050cG "
+    "\u051aQ \u051cW \u04aeY \u04c0I "
+    "\u03b1a \u03bfo \u03bdv \u03c1p \u03b9i \u03c5u \u03b3y \u03f3j \u0391A \u0392B \u0395E \u0396Z "
+    "\u0397H \u0399I \u039aK \u039cM \u039dN \u039fO \u03a1P \u03a4T \u03a5Y \u03a7X "
+    "\u0585o \u0578n \u057du \u0570h \u0566q \u0581g \u054dU \u0555O \u054fS "
+    "\u13aaA \u13f4B \u13dfC \u13acE \u13bbH \u13abJ \u13e6K \u13deL \u13b7M \u13e2P \u13d2R \u13daS "
+    "\u13a2T \u13d9V \u13b3W \u13c3Z "
+    "\u0251a \u0261g "
+    "\u30d8へ \u30d9べ \u30daぺ \u30ed口 \u30a8工 \u30ab力 \u30bf夕 \u30cb二 \u30cf八 \u30c8卜 \u30c1千 \u30fc一"
+)
+"""Letters of Cyrillic, Greek, Armenian, Cherokee, phonetics and kana, each with the letter that it looks like."""
+_TWINS = {pair[0]: pair[1] for pair in _ALIKE.split()}
+_LOOKING_LIKE = str.maketrans(_TWINS)
+MOST_COLUMNS = 1000
+"""Of a survey; pages take no more."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +175,14 @@ def check_questions(questions: Sequence[Question]) -> None:
     """Refuse answers that would be sent as they are, and questions that depend on what is not known before."""
     asked = {question.asked: question for question in questions}
     earlier: list[str] = []
+    if len(questions) > MOST_COLUMNS:
+        raise SchemaError(
+            Phrase(
+                "the questions have {count:,} columns, more than the {most:,} that pages take; ask fewer",
+                count=len(questions),
+                most=MOST_COLUMNS,
+            )
+        )
     _check_seen(Phrase("the questions"), [question.name for question in questions])
     for question in questions:
         _check_perturbed(question)
@@ -211,6 +238,17 @@ def _check_seen(where: Phrase, names: Sequence[str]) -> None:
                     most=LONGEST_NAME,
                 )
             )
+        for letter, twin in _mixed(name):
+            raise SchemaError(
+                Phrase(
+                    "{where}: {letter!r} in {name!r} looks like the Latin {twin!r} beside it; write a word in one "
+                    "script",
+                    where=where,
+                    letter=letter,
+                    name=name,
+                    twin=twin,
+                )
+            )
         if looks in known:
             raise SchemaError(
                 Phrase(
@@ -226,7 +264,20 @@ def _check_seen(where: Phrase, names: Sequence[str]) -> None:
 def _looks(name: str) -> str:
     """What can be seen of a name, the same for all that look alike."""
     seen = (char for char in unicodedata.normalize("NFKC", name) if not _is_unseen(char))
-    return " ".join("".join(seen).split())
+    return " ".join("".join(seen).split()).translate(_LOOKING_LIKE)
+
+
+def _mixed(name: str) -> Iterator[tuple[str, str]]:
+    """Letters of a name that look like Latin ones and stand in a word with some, and what they look like."""
+    written = unicodedata.normalize("NFKC", name)
+    for is_word, letters in groupby(written, lambda one: unicodedata.category(one)[0] in "LM"):
+        word = list(letters)
+        if is_word and any(map(_is_latin, word)):
+            yield from ((one, _TWINS[one]) for one in word if _is_latin(_TWINS.get(one, " ")))
+
+
+def _is_latin(character: str) -> bool:
+    return unicodedata.name(character, "").startswith("LATIN ")
 
 
 def _is_unseen(character: str) -> bool:

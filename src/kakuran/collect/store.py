@@ -6,8 +6,8 @@ hidden among those of the same cohort only.
 
 Nothing in its tables says who answered or when; PostgreSQL's alone tell the order, in groups (`databases`). A record
 lies under the random id its client made, an invitation under its hash until it is used and then nowhere. SQLite keeps
-both in the order of these keys (WITHOUT ROWID). Records that have been exported carry the number of their cohort, as
-anybody can tell who has the exports.
+both in the order of these keys (WITHOUT ROWID), and a file at rest in no other way (`databases`). Records that have
+been exported carry the number of their cohort, as anybody can tell who has the exports.
 """
 
 from __future__ import annotations

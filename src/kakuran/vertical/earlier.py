@@ -11,7 +11,6 @@ import hmac
 import json
 import os
 import sqlite3
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from kakuran.randomness import Randomness
 from kakuran.typing import Array
 from kakuran.vertical.own import OwnColumns
 from kakuran.words import Phrase, so_many_people
+from kakuran.writing import state_folder
 
 Members: TypeAlias = NDArray[np.uint64]
 
@@ -69,13 +69,7 @@ def user_memory() -> Path:
     >>> user_memory().name
     'earlier.runs'
     """
-    if (given := Path(os.environ.get("XDG_STATE_HOME", ""))).is_absolute():
-        place = given
-    elif sys.platform == "win32":
-        place = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local")
-    else:
-        place = Path.home() / ("Library/Application Support" if sys.platform == "darwin" else ".local/state")
-    return place / "kakuran" / "earlier.runs"
+    return state_folder() / "earlier.runs"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ const Definition = (() => {
   const ROUNDING = 1e-6; // what adding up may change of an ε, and of a k by its part
   const MOST_CODES = (1 << 20) + 1; // answers to a question
   const MOST_COLUMNS = 1000;
+  const MOST_REMEMBERED = 10000; // answers to what is perturbed together
   const LONGEST = 1000; // characters of a name
   const LONGEST_TEXT = 1 << 16;
 
@@ -69,8 +70,32 @@ const Definition = (() => {
   const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{DI}\u2800]/gu;
   const JOINERS = /[\u200c\u200d\ufe0e\ufe0f]/g; // without these some languages and pictures cannot be written
 
-  const looks = (name) => name.normalize("NFKC").replace(UNSEEN, "").replace(/\s+/gu, " ").trim();
-  const isSeen = (name, most = LONGEST) => name.length <= most && looks(name) !== "" && name.search(UNSEEN) < 0;
+  // Letters of Cyrillic, Greek, Armenian, Cherokee, phonetics and kana, each with the letter that it looks like.
+  const TWINS = new Map(
+    [
+      "\u0430a \u0435e \u043eo \u0440p \u0441c \u0443y \u0445x \u0455s \u0456i \u0458j \u0501d \u04bbh",
+      "\u051bq \u051dw \u04cfl \u0475v \u0410A \u0412B \u0415E \u041dH",
+      "\u0406I \u0408J \u041aK \u041cM \u041eO \u0420P \u0421C \u0422T \u0423Y \u0425X \u0405S \u050cG",
+      "\u051aQ \u051cW \u04aeY \u04c0I",
+      "\u03b1a \u03bfo \u03bdv \u03c1p \u03b9i \u03c5u \u03b3y \u03f3j \u0391A \u0392B \u0395E \u0396Z",
+      "\u0397H \u0399I \u039aK \u039cM \u039dN \u039fO \u03a1P \u03a4T \u03a5Y \u03a7X",
+      "\u0585o \u0578n \u057du \u0570h \u0566q \u0581g \u054dU \u0555O \u054fS",
+      "\u13aaA \u13f4B \u13dfC \u13acE \u13bbH \u13abJ \u13e6K \u13deL \u13b7M \u13e2P \u13d2R \u13daS",
+      "\u13a2T \u13d9V \u13b3W \u13c3Z",
+      "\u0251a \u0261g",
+      "\u30d8へ \u30d9べ \u30daぺ \u30ed口 \u30a8工 \u30ab力 \u30bf夕 \u30cb二 \u30cf八 \u30c8卜 \u30c1千 \u30fc一",
+    ].flatMap((row) => row.split(" ").map(([twin, letter]) => [twin, letter])),
+  );
+
+  const LATIN = /\p{Script=Latin}/u;
+  const isLatin = (letter) => LATIN.test(letter);
+  const wordsOf = (name) => name.normalize("NFKC").match(/[\p{L}\p{M}]+/gu) ?? [];
+  const looksLatin = (letter) => isLatin(TWINS.get(letter) ?? "");
+  const isMixed = (name) => wordsOf(name).some((word) => isLatin(word) && [...word].some(looksLatin));
+  const asTwin = (name) => Array.from(name, (letter) => TWINS.get(letter) ?? letter).join("");
+  const looks = (name) => asTwin(name.normalize("NFKC").replace(UNSEEN, "").replace(/\s+/gu, " ").trim());
+  const isSeen = (name, most = LONGEST) =>
+    name.length <= most && looks(name) !== "" && name.search(UNSEEN) < 0 && !isMixed(name);
   const seen = only((given) => typeof given === "string" && given !== "__proto__" && isSeen(given));
   const seenTogether = only((given) => typeof given === "string" && isSeen(given, LONGEST_TEXT));
   const label = only((given) => typeof given === "string" && isSeen(given.replace(JOINERS, "")));
@@ -220,6 +245,15 @@ const Definition = (() => {
     });
   }
 
+  /** Of a survey to be remembered, a draw for every answer is made and stored: that has to be possible. */
+  function checkMemory({ memoise, tells, questions }) {
+    const counts = new Map(questions.map((question) => [question.name, Questions.countOf(question)]));
+    const product = (names) => names.reduce((answers, name) => answers * counts.get(name), 1);
+    const isSmall = ({ questions: names, threshold }) =>
+      (threshold === null ? names.map((name) => [name]) : [names]).every((some) => product(some) <= MOST_REMEMBERED);
+    check(memoise === undefined || tells.every(isSmall), "survey.memoise");
+  }
+
   /** ε of what is drawn from: that of the set of questions that tells most. */
   function epsilonOf({ tells, questions }) {
     const kinds = new Map(questions.map(({ name, mechanism: drawn }) => [name, drawn]));
@@ -254,6 +288,7 @@ const Definition = (() => {
     checkDifferent(read.questions.map(({ name }) => name), "survey.questions");
     checkQuestions(read.questions);
     checkSets(read.tells, read.questions);
+    checkMemory(read);
     return read;
   }
 

@@ -20,21 +20,41 @@ const Draw = (() => {
   const toldPlace = (survey) => `kakuran:told:${survey.id}`;
   const memoryPlace = (survey) => `kakuran:draws:${survey.memoise}`;
 
+  // By a header of any reply a server can have a browser forget: what this page has seen there it knows, and restores.
+  const known = new Map();
+  const keys = () => [...new Set([...Object.keys(localStorage), ...known.keys()])];
+
+  function read(key) {
+    const text = localStorage.getItem(key) ?? known.get(key) ?? null;
+    if (text !== null) known.set(key, text);
+    return JSON.parse(text);
+  }
+
+  function write(key, value) {
+    const text = JSON.stringify(value);
+    localStorage.setItem(key, text);
+    known.set(key, text);
+  }
+
+  function restore() {
+    for (const [key, text] of known) if (localStorage.getItem(key) === null) localStorage.setItem(key, text);
+  }
+
   /** What is stored for a survey; a draw for an earlier version does not count as long as it never left the device. */
   function stored(survey) {
-    const draw = JSON.parse(localStorage.getItem(place(survey)));
+    const draw = read(place(survey));
     return draw && (draw.version === survey.version || draw.tried) ? draw : null;
   }
 
   /** What this device tells: one of the survey's sets of questions, drawn unless that was done before. */
   function tell(survey) {
     if (survey.tells.length === 1) return survey.tells[0];
-    const kept = JSON.parse(localStorage.getItem(toldPlace(survey)));
-    const known = survey.tells.find(({ told }) => kept?.version === survey.version && told === kept.told);
-    if (known) return known;
+    const kept = read(toldPlace(survey));
+    const earlier = survey.tells.find(({ told }) => kept?.version === survey.version && told === kept.told);
+    if (earlier) return earlier;
     const draw = () => Perturb.choice(survey.tells).draw();
     const drawn = survey.tells[survey.memoise ? remembered(survey, "told", 1, draw) : draw()];
-    localStorage.setItem(toldPlace(survey), JSON.stringify({ version: survey.version, told: drawn.told }));
+    write(toldPlace(survey), { version: survey.version, told: drawn.told });
     return drawn;
   }
 
@@ -59,7 +79,7 @@ const Draw = (() => {
     const { version, title, epsilon, memoise } = survey;
     const id = randomId();
     const given = questions.map(({ name }) => codes[name]);
-    const known = memoise && memoised(survey, chosen, given);
+    const same = memoise && memoised(survey, chosen, given);
     const tables = memoise && tablesOf(survey);
     const common = { version, id, told, title, epsilon, memoise, tables, tried: false, sent: false, room: "" };
     const named = (answer) => Object.fromEntries(questions.map((question, at) => [question.name, answer(question, at)]));
@@ -67,7 +87,7 @@ const Draw = (() => {
     const most = sizeOf(named((question) => " ".repeat(longest(question))));
     // Whether there is room must not depend on what is drawn, nor what room is left: so all draws take the same.
     keep(survey, { id, title, room: " ".repeat(most) });
-    const released = known ?? fresh(chosen, questions, given);
+    const released = same ?? fresh(chosen, questions, given);
     const answers = named((question, at) => Questions.releasedOf(question, released[at]));
     return { ...common, answers, room: " ".repeat(most - sizeOf(answers)) };
   }
@@ -104,19 +124,18 @@ const Draw = (() => {
   const shown = ({ title, introduction, questions, tells, ask }) =>
     JSON.stringify([title, introduction, questions, tells, ask]);
 
-  const memoryOf = (survey) => JSON.parse(localStorage.getItem(memoryPlace(survey))) ?? {};
+  const memoryOf = (survey) => read(memoryPlace(survey)) ?? {};
 
   /** What is remembered of a thing, of so many codes, for waves that show the same; made and stored if nothing is. */
   function remembered(survey, key, count, make) {
     const memory = memoryOf(survey);
     const tables = (memory[shown(survey)] ??= {});
     if (!Object.hasOwn(tables, key)) {
-      const write = () => localStorage.setItem(memoryPlace(survey), JSON.stringify(memory));
       memory.room = " ".repeat(CODE * count + 2 * key.length); // asked for before the draw, as for the answers
-      write();
+      write(memoryPlace(survey), memory);
       delete memory.room;
       tables[key] = make();
-      write();
+      write(memoryPlace(survey), memory);
     }
     return tables[key];
   }
@@ -126,8 +145,8 @@ const Draw = (() => {
 
   /** What left this device for the same origin under other ids, and tells more together with what is to come. */
   function before(survey) {
-    const places = Object.keys(localStorage).filter((key) => key.startsWith(PLACE) && key !== place(survey));
-    const draws = places.map((key) => JSON.parse(localStorage.getItem(key))).filter(({ tried }) => tried);
+    const places = keys().filter((key) => key.startsWith(PLACE) && key !== place(survey));
+    const draws = places.map(read).filter(({ tried }) => tried);
     return survey.memoise && tellNoMore(survey, draws) ? [] : draws;
   }
 
@@ -150,10 +169,11 @@ const Draw = (() => {
   /** Note that a draw was tried to be sent, or was sent. */
   function mark(survey, changes) {
     keep(survey, { ...stored(survey), ...changes });
+    restore();
   }
 
   function keep(survey, draw) {
-    localStorage.setItem(place(survey), JSON.stringify(draw));
+    write(place(survey), draw);
   }
 
   /** A random UUID (version 4); `crypto.randomUUID` is missing on plain-HTTP addresses. */

@@ -60,6 +60,9 @@ const Page = (() => {
     return texts?.[language] ?? texts?.en ?? Object.values(texts ?? {})[0] ?? "";
   }
 
+  /** The survey's words within the page's: written from right to left, they must not turn what stands beside them. */
+  const apart = (words) => `\u2068${words}\u2069`;
+
   const number = (value, digits = 0) =>
     new Intl.NumberFormat(language, { maximumFractionDigits: digits, minimumFractionDigits: digits }).format(value);
   const plain = (value) => new Intl.NumberFormat(language, { maximumFractionDigits: 20 }).format(value);
@@ -136,6 +139,7 @@ const Page = (() => {
     say,
     counted,
     spoken,
+    apart,
     number,
     plain,
     percent,

@@ -7,7 +7,7 @@
  * have codes like everybody else.
  */
 const Questions = (() => {
-  const { element, say, spoken, plain } = Page;
+  const { element, say, spoken, apart, plain } = Page;
   const MANY = 7; // more answers than this are put into a list to choose from
   const OFF_GRID = 1e-6; // how far a number may lie off its grid, in steps: what floats do, and no more
   const SKIPPED = "skipped"; // given by who would rather not answer
@@ -113,7 +113,7 @@ const Questions = (() => {
     const { ticks, options } = column.several;
     const ticked = ticks.filter((_, place) => (code >> place) & 1);
     if (ticks.length === 1) return say(ticked.length ? "several.yes" : "several.no");
-    const labels = ticked.map((tick) => spoken(options.find(({ value }) => value === tick).label));
+    const labels = ticked.map((tick) => apart(spoken(options.find(({ value }) => value === tick).label)));
     return labels.join(say("comma")) || say("several.none");
   }
 
@@ -165,7 +165,8 @@ const Questions = (() => {
 
   /** The question with its field, which starts with what was given before; `typed` is called with what is given. */
   function asked(question, id, given, typed, isRouting) {
-    const help = [spoken(question.help), hintOf(question)].filter(Boolean).join(" ");
+    const told = spoken(question.help);
+    const help = [told && apart(told), hintOf(question)].filter(Boolean).join(" ");
     const hints = [help && `${id}-help`, `${id}-error`].filter(Boolean).join(" ");
     const field = isTyped(question) ? typedField : isSeveral(question) ? severalFields : choosingField(question);
     const heading = { class: "asked", id: `${id}-asked` };
@@ -223,7 +224,7 @@ const Questions = (() => {
 
   function choice(label, attributes) {
     const input = element("input", attributes);
-    return element("label", { class: "choice" }, input, element("span", {}, label));
+    return element("label", { class: "choice" }, input, element("bdi", {}, label));
   }
 
   function choiceFields(question, { id, given, typed }) {
@@ -301,7 +302,7 @@ const Questions = (() => {
       "aria-describedby": hints,
       oninput: () => typed(input.value),
     });
-    const unit = element("span", { class: "unit" }, isNumber(question) ? spoken(question.unit) : "");
+    const unit = element("bdi", { class: "unit" }, isNumber(question) ? spoken(question.unit) : "");
     const described = { "aria-describedby": `${id}-asked` };
     const skipBox = { type: "checkbox", checked: isSkipped, onchange: skipped, ...described };
     return [

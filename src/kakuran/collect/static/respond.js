@@ -7,7 +7,9 @@
  * are never stored and never part of a request. What is shown and sent afterwards is what draw.js has stored.
  */
 (() => {
-  const { element, tell, say, spoken, number, percent } = Page;
+  const { element, tell, say, spoken, apart, number, percent } = Page;
+
+  const LONGEST_REASON = 300; // characters of what a server says against an answer
 
   let survey; // as this page has read it
   let questions; // of the survey, as people are asked them
@@ -115,7 +117,7 @@
     if (new Set(times.values()).size === 1) return say("asked.even", { sets: number(times.size) });
     const counts = inSets.map((one) => one.filter(Boolean).length);
     const [most, least] = [Math.max(...counts), Math.min(...counts)];
-    const [question, other] = [most, least].map((count) => spoken(questions[counts.indexOf(count)].text));
+    const [question, other] = [most, least].map((count) => apart(spoken(questions[counts.indexOf(count)].text)));
     const [often, seldom] = [most, least].map((count) => percent(count / sets.length));
     return say("asked.uneven", { sets: number(times.size), question, other, often, seldom });
   }
@@ -215,6 +217,7 @@
       const { id, version, told, answers } = draw;
       const message = { id, version, told, answers, ...(survey.invitations ? { invitation } : {}) };
       const reply = await Sending.deliver(message, waiting);
+      Draw.mark(survey, { tried: true, sent: reply.ok });
       await (reply.ok ? taken() : refused(reply));
     } finally {
       isSending = false;
@@ -226,7 +229,6 @@
   const waiting = (seconds) => tell(statusLine, seconds ? say("fault.busy", { seconds }) : say("sending"));
 
   function taken() {
-    Draw.mark(survey, { sent: true });
     truth = null;
     moveOn();
   }
@@ -241,8 +243,8 @@
 
   async function refused(reply) {
     if (reply.status === 0 || reply.status >= 500) return tell(alertLine, say("fault.offline"));
-    const problem = await reply.json().catch(() => ({}));
-    const kind = (problem.type ?? "").split("/").pop();
+    const problem = (await reply.json().catch(() => null)) ?? {};
+    const kind = String(problem.type).split("/").pop();
     if (kind === "closed") {
       isClosed = true;
       return moveOn();
@@ -252,7 +254,8 @@
       return document.getElementById("invitation").focus();
     }
     if (kind === "wrong-version") return tell(alertLine, say("fault.version"));
-    return tell(alertLine, say("fault.refused", { reason: problem.detail ?? problem.title ?? reply.status }));
+    const reason = String(problem.detail ?? problem.title ?? reply.status).replace(/\p{C}/gu, "");
+    return tell(alertLine, say("fault.refused", { reason: apart(reason.slice(0, LONGEST_REASON)) }));
   }
 
   // Opening.

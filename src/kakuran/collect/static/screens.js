@@ -1,7 +1,7 @@
 "use strict";
 /* What the respondent's page shows of a survey and a draw: a function of these alone. */
 const Screens = (() => {
-  const { element, say, spoken, number, plain, percent } = Page;
+  const { element, say, spoken, apart, number, plain, percent } = Page;
   const factorOf = (epsilon) => plain(Number(Math.exp(epsilon).toPrecision(2)));
 
   function notice(title, ...keys) {
@@ -16,7 +16,7 @@ const Screens = (() => {
   /** What was answered here before, and what it tells together with this survey; `agreed` is called by who goes on. */
   function answeredBefore(survey, before, agreed) {
     const epsilon = before.reduce((sum, one) => sum + one.epsilon, survey.epsilon);
-    const titles = before.map(({ title }) => say("quoted", { title: spoken(title) })).join(say("comma"));
+    const titles = before.map(({ title }) => say("quoted", { title: apart(spoken(title)) })).join(say("comma"));
     const numbers = { titles, epsilon: number(epsilon, 2), factor: factorOf(epsilon) };
     return element(
       "section",
@@ -42,7 +42,7 @@ const Screens = (() => {
         "div",
         { class: "own" },
         element("dt", {}, say("review.true")),
-        element("dd", {}, Questions.inWords(question, truth[question.name])),
+        element("dd", { translate: "no" }, element("bdi", {}, Questions.inWords(question, truth[question.name]))),
       ),
     ];
     return element(
@@ -60,7 +60,7 @@ const Screens = (() => {
           element(
             "dd",
             {},
-            Questions.inWords(question, sent),
+            element("bdi", {}, Questions.inWords(question, sent)),
             isSame ? element("span", { class: "same" }, say("review.same")) : null,
           ),
         ),
