@@ -57,6 +57,8 @@ def audit(
     results.answer(outcome.to_dict(), lambda: _show_audit(outcome))
     results.draw(lambda words: outcome.plot(words.of), public=False)
     results.tell_release(release, lambda: source, outcome)
+    if outcome.k_in_draw is not None:
+        say(speaking()("audit_in_draw", k=outcome.k_in_draw))
     if outcome.passed:
         say(Phrase("no attack linked anybody with probability above 1/{k:g}", k=outcome.k), "passed")
     _exit_with(outcome.problems)

@@ -416,6 +416,7 @@ def _audit_section(audit: Audit, say: Words) -> Html:
         say("audit"),
         *verdict,
         paragraph(say("audit_why")),
+        *([] if audit.k_in_draw is None else [paragraph(say("audit_in_draw", k=audit.k_in_draw))]),
         picture(
             audit.plot(say.of),
             say("audit_picture", worst=audit.worst_posterior, bound=audit.bound),
