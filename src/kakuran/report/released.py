@@ -33,7 +33,7 @@ from kakuran.report.page import (
     section,
     table,
 )
-from kakuran.report.rows import plan_rows, risk_after, risk_before
+from kakuran.report.rows import in_draw, plan_rows, risk_after, risk_before
 from kakuran.schema import Categorical, Dropped, Layout, Numeric, Source, Weight, open_source
 from kakuran.typing import Array, Indices, Progress
 from kakuran.words import Phrase, Words, words_in
@@ -416,7 +416,7 @@ def _audit_section(audit: Audit, say: Words) -> Html:
         say("audit"),
         *verdict,
         paragraph(say("audit_why")),
-        *([] if audit.k_in_draw is None else [paragraph(say("audit_in_draw", k=audit.k_in_draw))]),
+        *map(paragraph, in_draw(audit, say)),
         picture(
             audit.plot(say.of),
             say("audit_picture", worst=audit.worst_posterior, bound=audit.bound),
