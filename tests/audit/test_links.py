@@ -82,7 +82,7 @@ def brute_force(logs):
 
 
 def relative(draw):
-    """Log-likelihoods of records given people, those outside every window being 0, as in the mechanisms' formulas."""
+    """Log-likelihoods of records given people, over the largest of each record."""
     logs = draw.attacker.log_likelihoods(draw.released)
     return np.maximum(logs - logs.max(axis=1, keepdims=True), -700)
 
@@ -317,6 +317,12 @@ def test_cost_follows_what_differs_and_not_the_number_of_people():
         [(_, matchings)] = draw.attacker.matchings(draw.released)
         assert len(matchings.person) <= types * 36
         assert len(matchings.people) == types
+
+
+def test_links_that_would_take_more_pairs_than_allowed_are_not_looked_for():
+    draw = pairs_of(400, 4.0, 8)
+    assert draw.attacker.links(draw.released, most_pairs=1e7) is not None
+    assert draw.attacker.links(draw.released, most_pairs=1e4) is None
 
 
 def test_what_has_no_windows_or_several_columns_on_their_own_is_left_to_the_other_measures():

@@ -195,8 +195,11 @@ class Attacker:
             people = distinct_rows([self._classes[name] for name in names])
             yield rows, telling, {name: records[name][rows] for name in names}, people
 
-    def links(self, released: CodedColumns) -> Links | None:
-        """How probable each person's best link is, given all released records; None where that is not cheap to find."""
+    def links(self, released: CodedColumns, most_pairs: float = math.inf) -> Links | None:
+        """How probable each person's best link is, given all released records; None where that is not cheap to find.
+
+        Messages between people and records go back and forth along at most so many pairs of them, all steps together.
+        """
         if len(next(iter(released.values()))) != self.people:
             return None
         if self.people <= ENUMERABLE:
@@ -206,7 +209,7 @@ class Attacker:
             return None
         best, is_exact = np.empty(len(self._sizes)), True
         for types, matchings in groups:
-            found = matchings.links()
+            found = matchings.links(most_pairs)
             if found is None:
                 return None
             best[types], is_exact = found[0], is_exact and found[1]
@@ -397,13 +400,13 @@ class Matchings:
     record: Indices
     log_level: Array
 
-    def links(self) -> tuple[Array, bool] | None:
-        """The best link of each type and whether it is exact; None where messages do not settle."""
+    def links(self, most_pairs: float = math.inf) -> tuple[Array, bool] | None:
+        """The best link of each type and whether it is exact; None where messages do not settle along so many pairs."""
         if self.people.sum() <= ENUMERABLE:
             return self._links_of_sums(), True
         if self._are_blocks:
             return self._links_of_blocks(), True
-        links = self._links_by_messages()
+        links = self._links_by_messages(most_pairs)
         return None if links is None else (links, False)
 
     @property
@@ -428,7 +431,7 @@ class Matchings:
         epsilon = float(self.log_level[0]) if len(self.log_level) else 0.0
         return links_of_blocks(people, records, epsilon)[: len(self.people)]
 
-    def _links_by_messages(self) -> Array | None:
+    def _links_by_messages(self, most_pairs: float = math.inf) -> Array | None:
         """Bethe's approximation of the permanent, by belief propagation (Huang and Jebara 2009, Vontobel 2013).
 
         A pair that is linked with probability b has b(1 − b) = e^ε·u·v, u a factor of the person and v of the record,
@@ -440,7 +443,7 @@ class Matchings:
         people, records = self.people, self.records
         v = np.full(len(records), 1 / people.sum())
         u, to_person, change = np.ones(len(people)), v[record], math.inf
-        for _ in range(_MOST_STEPS):
+        for _ in range(int(min(_MOST_STEPS, most_pairs / max(len(person), 1)))):
             outside = others * v[record] * _catalan(u[person] * v[record])
             total = others * _messages(records, v, u)
             total = total + np.bincount(person, records[record] * (level * to_person - outside), len(people))

@@ -266,7 +266,7 @@ def audit(
         before=risk_of(taken(people.codes, used)),
         problems=(),
         posteriors=posteriors,
-        links=_links(attacker, released, certified),
+        links=_links(attacker, released, certified, most_pairs),
     )
     return _judged(outcome, release)
 
@@ -282,9 +282,9 @@ def _exact(attacker: Attacker, released: dict[str, Codes]) -> Array:
     return exact_posteriors(attacker.log_likelihoods(released)).max(axis=1)
 
 
-def _links(attacker: Attacker, released: dict[str, Codes], certified: float) -> Links | None:
+def _links(attacker: Attacker, released: dict[str, Codes], certified: float, most_pairs: float) -> Links | None:
     """The best link of everybody in this draw; what is proved for every draw bounds it."""
-    links = attacker.links(released)
+    links = attacker.links(released, most_pairs)
     return None if links is None else replace(links, best=np.minimum(links.best, certified))
 
 
