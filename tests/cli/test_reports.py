@@ -169,6 +169,11 @@ def test_records_that_tell_some_columns_are_audited_and_reported_like_others(kak
     outcome = json.loads(asked.stdout)
     assert outcome["attacked"] == 800
     assert outcome["worst_posterior"] <= outcome["certified"] <= 0.1 + 1e-9
+    assert outcome["k_in_draw"] >= 10
+    assert outcome["share_above"] == 0
+    said = f"k in this draw: about {outcome['k_in_draw']:,.1f}."
+    assert said in asked.stderr
+    assert said in page_of(folder)
     assert "Passed" in page_of(folder)
 
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import kakuran as kk
+from kakuran.audit import Links
 from kakuran.audit.auditing import _judged
 from kakuran.release import Manifest, Release
 from kakuran.report.answers import estimate_answer
@@ -229,7 +230,8 @@ def test_wide_tables_show_their_largest_cells_and_japanese_labels_are_no_trouble
 
 
 def test_what_an_audit_finds_wrong_is_said_in_japanese(release, audit, english_on):
-    failed = replace(audit, problems=_judged(replace(audit, worst_posterior=0.5, impossible=3), release).problems)
+    broken = replace(audit, worst_posterior=0.5, impossible=3, links=Links(np.array([0.5, 0.01]), is_exact=False))
+    failed = replace(broken, problems=_judged(broken, release).problems)
     labels = {label for one in census_schema() for label in [one.name, *getattr(one, "values", ())]}
     assert english_on(kk.release_report(release, audit=failed, lang="ja"), *labels) == set()
 

@@ -9,6 +9,8 @@ from .attacker import (
     ENUMERABLE as ENUMERABLE,
     Attacker as Attacker,
     LinkageAttack as LinkageAttack,
+    Links as Links,
+    Matchings as Matchings,
     exact_posteriors as exact_posteriors,
 )
 from .auditing import (

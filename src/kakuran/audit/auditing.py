@@ -15,7 +15,7 @@ from scipy.special import bdtrc
 
 from kakuran.answers import MOST_POINTS, log_chance_of, points_of
 from kakuran.audit.anonymity import Risk, risk_of
-from kakuran.audit.attacker import ENUMERABLE, Attacker, exact_posteriors
+from kakuran.audit.attacker import ENUMERABLE, Attacker, Links, exact_posteriors
 from kakuran.audit.likelihoods import IMPOSSIBLE
 from kakuran.audit.people import PeopleAttacker, TruePeople, taken
 from kakuran.charts import risk_chart
@@ -42,6 +42,7 @@ MOST_PAIRS = 3e9
 _RANDOM_ORDERS = 64
 _FEWEST_TO_COMPARE = 30
 _CROWD_CAP = 10
+_LAST_DIGITS = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,10 @@ class Audit:
         How well records fit the person in the same row, in standard deviations of a random order.
     before : Risk
         The risk of the originals as they are.
+    links : Links | None
+        Of every person, Pr[the likeliest record is the person's | the release, the whole true table], over all ways to
+        match people and records; None where that is not cheap to find: whole records of several columns, PRAM, noise,
+        several rows per person, very wide windows.
     problems : tuple[str, ...]
         Why the release fails, in words; empty if it passes.
 
@@ -86,6 +91,13 @@ class Audit:
     >>> audit = kk.audit(people, kk.perturb(people, kk.calibrate(census_schema(), n=200, k=5)))
     >>> audit.bound, audit.problems, audit.worst_posterior <= audit.bound
     (0.2, (), True)
+
+    Pairs of columns have windows, so that k is measured in the draw itself:
+
+    >>> plan = kk.calibrate(census_schema(), n=200, k=5, tell=2)
+    >>> audit = kk.audit(people, kk.perturb(people, plan))
+    >>> audit.k_in_draw >= 5, audit.share_above
+    (True, 0.0)
     """
 
     n: int
@@ -105,6 +117,18 @@ class Audit:
     before: Risk
     problems: tuple[str, ...]
     posteriors: Array = field(repr=False)
+    links: Links | None = field(repr=False)
+
+    @property
+    def k_in_draw(self) -> float | None:
+        """The smallest k that anybody has in this draw: an attacker who names a record for a person is right at most
+        once in so many times, given the release and the whole true table."""
+        return None if self.links is None else 1 / float(self.links.best.max())
+
+    @property
+    def share_above(self) -> float | None:
+        """The share of people whose best link in this draw exceeds 1/k."""
+        return None if self.links is None else float((self.links.best > self.bound * (1 + _LAST_DIGITS)).mean())
 
     @property
     def bound(self) -> float:
@@ -119,8 +143,10 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """The outcome as plain values."""
         fields = asdict(self) | {"bound": self.bound, "passed": self.passed, "problems": list(self.problems)}
-        del fields["posteriors"]
-        return fields
+        del fields["posteriors"], fields["links"]
+        is_exact = None if self.links is None else self.links.is_exact
+        in_draw = {"k_in_draw": self.k_in_draw, "share_above": self.share_above, "k_in_draw_is_exact": is_exact}
+        return fields | in_draw
 
     def plot(self, translate: Translate = str, *, narrow: bool = False) -> Figure:
         """How sure the attacker is of each link, against the promise and the risk before.
@@ -221,11 +247,12 @@ def audit(
 
     is_exact = n <= ENUMERABLE and n == attacker.people
     posteriors = _exact(attacker, released) if is_exact else attack.posteriors
+    certified = 1 / _smallest_crowd(plan, people)
     outcome = Audit(
         n=n,
         k=plan.k,
         attacked=count,
-        certified=1 / _smallest_crowd(plan, people),
+        certified=certified,
         worst_posterior=float(posteriors.max()),
         is_exact=is_exact,
         expected_matches=float(posteriors.mean()),
@@ -239,6 +266,7 @@ def audit(
         before=risk_of(taken(people.codes, used)),
         problems=(),
         posteriors=posteriors,
+        links=_links(attacker, released, certified, most_pairs),
     )
     return _judged(outcome, release)
 
@@ -252,6 +280,12 @@ def _attacker(plan: Plan, people: TruePeople) -> Attacker:
 
 def _exact(attacker: Attacker, released: dict[str, Codes]) -> Array:
     return exact_posteriors(attacker.log_likelihoods(released)).max(axis=1)
+
+
+def _links(attacker: Attacker, released: dict[str, Codes], certified: float, most_pairs: float) -> Links | None:
+    """The best link of everybody in this draw; what is proved for every draw bounds it."""
+    links = attacker.links(released, most_pairs)
+    return None if links is None else replace(links, best=np.minimum(links.best, certified))
 
 
 def _smallest_crowd(plan: Plan, people: TruePeople) -> float:
@@ -360,7 +394,7 @@ def _judged(outcome: Audit, release: Release) -> Audit:
     ways = ((Phrase("one by one"), outcome.linked), (Phrase("one to one"), outcome.linked_one_to_one or 0.0))
     checks = [
         (
-            certified > bound * (1 + 1e-6),
+            certified > bound * (1 + _LAST_DIGITS),
             Phrase(
                 "its parameters are too weak: they prove only {proved:.3g} for this table, not {bound:.3g}",
                 proved=certified,
@@ -368,8 +402,17 @@ def _judged(outcome: Audit, release: Release) -> Audit:
             ),
         ),
         (
-            worst > bound * (1 + 1e-6),
+            worst > bound * (1 + _LAST_DIGITS),
             Phrase("a record can be linked with probability {risk:.3g}, above {bound:.3g}", risk=worst, bound=bound),
+        ),
+        (
+            (outcome.share_above or 0.0) > 0,
+            Phrase(
+                "in this draw the best links of {share:.2%} of the people exceed {bound:.3g}: somebody has k = {k:.3g}",
+                share=outcome.share_above or 0.0,
+                bound=bound,
+                k=outcome.k_in_draw or 1.0,
+            ),
         ),
         (
             outcome.impossible > 0,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from kakuran.audit.attacker import ASSIGNABLE, Attacker, LinkageAttack
+from kakuran.audit.attacker import ASSIGNABLE, Attacker, LinkageAttack, Matchings
 from kakuran.audit.likelihoods import IMPOSSIBLE
 from kakuran.counts import Cells
 from kakuran.mechanism import Telling
@@ -138,6 +138,10 @@ class PeopleAttacker(Attacker):
     def steps(self, released: CodedColumns) -> int:
         """How many steps it takes to go through all records once: one a pair of a record and a person or a row."""
         return len(next(iter(released.values()))) * max(self.people, len(self._sizes))
+
+    def matchings(self, released: CodedColumns) -> list[tuple[Indices, Matchings]] | None:
+        """None: an average over the rows of a person has more than two levels."""
+        return None
 
     def attack(
         self, released: CodedColumns, owners: Indices | None, dice: np.random.Generator, progress: Progress = int

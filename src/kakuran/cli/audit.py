@@ -46,6 +46,7 @@ def audit(
     """Play the strongest attacker we can compute; exit with 1 if the promise is broken."""
     from kakuran.audit import audit as run_audit
     from kakuran.release import read_release
+    from kakuran.report import in_draw
     from kakuran.schema import read_table
 
     results.check()
@@ -57,6 +58,8 @@ def audit(
     results.answer(outcome.to_dict(), lambda: _show_audit(outcome))
     results.draw(lambda words: outcome.plot(words.of), public=False)
     results.tell_release(release, lambda: source, outcome)
+    for sentence in in_draw(outcome, speaking()):
+        say(sentence)
     if outcome.passed:
         say(Phrase("no attack linked anybody with probability above 1/{k:g}", k=outcome.k), "passed")
     _exit_with(outcome.problems)

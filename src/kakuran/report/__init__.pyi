@@ -24,6 +24,7 @@ from .released import (
 from .rows import (
     bits_rows as bits_rows,
     cluster_rows as cluster_rows,
+    in_draw as in_draw,
     items_sentence as items_sentence,
     items_table as items_table,
     loss_table as loss_table,

@@ -33,7 +33,7 @@ from kakuran.report.page import (
     section,
     table,
 )
-from kakuran.report.rows import plan_rows, risk_after, risk_before
+from kakuran.report.rows import in_draw, plan_rows, risk_after, risk_before
 from kakuran.schema import Categorical, Dropped, Layout, Numeric, Source, Weight, clipped_of, open_source
 from kakuran.typing import Array, Indices, Progress
 from kakuran.words import Phrase, Words, words_in
@@ -419,6 +419,7 @@ def _audit_section(audit: Audit, say: Words) -> Html:
         say("audit"),
         *verdict,
         paragraph(say("audit_why")),
+        *map(paragraph, in_draw(audit, say)),
         picture(
             audit.plot(say.of),
             say("audit_picture", worst=audit.worst_posterior, bound=audit.bound),

@@ -52,11 +52,27 @@ def risk_after(audit: Audit, say: Words) -> list[tuple[str, str]]:
         ("risk_promised", audit.bound),
         ("risk_proved", audit.certified),
         ("risk_surest_exact" if audit.is_exact else "risk_surest", audit.worst_posterior),
+        (
+            "risk_in_draw" if _is_approximate(audit) else "risk_in_draw_exact",
+            None if audit.k_in_draw is None else 1 / audit.k_in_draw,
+        ),
+        ("risk_above", audit.share_above),
         ("risk_expected", audit.expected_matches),
         ("risk_one_by_one", audit.linked),
         ("risk_one_to_one", audit.linked_one_to_one),
     ]
     return [(say(what), say("not_played") if value is None else _probability(value, say)) for what, value in after]
+
+
+def in_draw(audit: Audit, say: Words) -> list[str]:
+    """What k is in this draw, as one sentence; none where it was not measured."""
+    if audit.k_in_draw is None:
+        return []
+    return [say("audit_in_draw" if _is_approximate(audit) else "audit_in_draw_exact", k=audit.k_in_draw)]
+
+
+def _is_approximate(audit: Audit) -> bool:
+    return audit.links is not None and not audit.links.is_exact
 
 
 def _probability(value: float, say: Words) -> str:

@@ -44,7 +44,7 @@ from kakuran.errors import (
     SchemaError,
 )
 from kakuran.release import Release, neutral, perturb, perturb_file, read_release, targets
-from kakuran.report import pair_section, release_report, table as html_table
+from kakuran.report import in_draw, pair_section, release_report, table as html_table
 from kakuran.schema import (
     DELIMITED,
     DUCKDB,
@@ -592,8 +592,10 @@ class Desk:
         made = self._last_made()
         with self._doing("attacking", None) as advance:
             audit = made.audit = quick_audit(made.source, made.files.release, advance)
-        verdict = "" if audit is None else say.listed(audit.problems) or say("audit_passed", k=audit.k)
-        return {"passed": None if audit is None else audit.passed, "verdict": verdict}
+        if audit is None:
+            return {"passed": None, "verdict": ""}
+        verdict = say.listed(audit.problems) or say("audit_passed", k=audit.k)
+        return {"passed": audit.passed, "verdict": " ".join([verdict, *in_draw(audit, say)])}
 
     def report(self, lang: str) -> list[dict[str, Any]]:
         """Write both reports of what was released and attacked."""
