@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -351,3 +353,36 @@ def test_records_of_other_groups_than_the_people_are_in_have_no_links():
     draw.original["public"] = np.zeros(30, np.int32)
     draw.released["public"] = np.ones(30, np.int32)
     assert Attacker(draw.original, draw.attacker.tellings, "set").links(draw.released) is None
+
+
+CERTAIN = kk.Schema([kk.Categorical("town", [str(one) for one in range(50)])])
+
+
+def drawn_with(plan, towns):
+    return kk.perturb(pa.table({"town": towns}), plan)
+
+
+def test_a_release_with_certainty_passes_its_audit():
+    towns = [str(place % 49) for place in range(1_999)] + ["49"]
+    plan = kk.calibrate(CERTAIN, n=2_000, k=10, certainty=0.999999)
+    found = kk.audit(pa.table({"town": towns}), drawn_with(plan, towns))
+    assert plan.k_for(2_000) < 2
+    assert found.problems == ()
+    assert found.certified == pytest.approx(0.1)
+    assert found.k_in_draw > 10
+
+
+def test_parameters_that_do_not_keep_their_certainty_fail_the_audit():
+    towns = [str(place % 50) for place in range(2_000)]
+    weak = kk.calibrate(CERTAIN, n=2_000, k=2, certainty=0.999)
+    release = drawn_with(weak, towns)
+    claiming = replace(release.manifest, plan=replace(weak, k=100.0, certainty=0.999999))
+    found = kk.audit(pa.table({"town": towns}), replace(release, manifest=claiming))
+    assert any("its parameters are too weak" in problem for problem in found.problems)
+
+
+def test_a_draw_with_certainty_that_was_lost_is_found():
+    frame, release = lost_draw(2_000, 6.0, 0)
+    claiming = replace(release.plan, k=10.0, certainty=0.999999)
+    outcome = kk.audit(frame, Release(release.source, replace(release.manifest, plan=claiming)))
+    assert outcome.share_above == pytest.approx(1 / 2_000)

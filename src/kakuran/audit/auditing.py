@@ -54,7 +54,8 @@ class Audit:
     bound : float
         What was promised, 1/k.
     certified : float
-        What the swap bound proves for this very table and these parameters (at most this).
+        What is proved for this very table and these parameters (at most this): by the swap bound in every draw, or
+        with the certainty that the plan has.
     worst_posterior : float
         How sure the attacker is of his surest link.
     expected_matches : float
@@ -247,12 +248,12 @@ def audit(
 
     is_exact = n <= ENUMERABLE and n == attacker.people
     posteriors = _exact(attacker, released) if is_exact else attack.posteriors
-    certified = 1 / _smallest_crowd(plan, people)
+    in_every_draw = 1 / _smallest_crowd(plan, people)
     outcome = Audit(
         n=n,
         k=plan.k,
         attacked=count,
-        certified=certified,
+        certified=_proved(plan, people, in_every_draw),
         worst_posterior=float(posteriors.max()),
         is_exact=is_exact,
         expected_matches=float(posteriors.mean()),
@@ -266,7 +267,7 @@ def audit(
         before=risk_of(taken(people.codes, used)),
         problems=(),
         posteriors=posteriors,
-        links=_links(attacker, released, certified, most_pairs),
+        links=_links(attacker, released, in_every_draw, most_pairs),
     )
     return _judged(outcome, release)
 
@@ -280,6 +281,16 @@ def _attacker(plan: Plan, people: TruePeople) -> Attacker:
 
 def _exact(attacker: Attacker, released: dict[str, Codes]) -> Array:
     return exact_posteriors(attacker.log_likelihoods(released)).max(axis=1)
+
+
+def _proved(plan: Plan, people: TruePeople, in_every_draw: float) -> float:
+    """What links are at most, in every draw or, where that is less, with the plan's certainty."""
+    if plan.certainty is None:
+        return in_every_draw
+    first = np.unique(people.person, return_index=True)[1]
+    kept = [people.codes[attribute.name][first] for attribute in plan.schema.kept]
+    groups = distinct_rows(kept).counts if kept else [len(first)]
+    return min(in_every_draw, 1 / plan.k) if plan.excess_risk(groups) <= 0 else in_every_draw
 
 
 def _links(attacker: Attacker, released: dict[str, Codes], certified: float, most_pairs: float) -> Links | None:
