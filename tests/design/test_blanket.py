@@ -12,6 +12,7 @@ from tests.shuffling import bound_for_one_person, divergence, shuffled
 
 import kakuran as kk
 from kakuran.design import Blanket, CentralPart, central_epsilon, composed_epsilon
+from kakuran.mechanism import SquareWave, SubsetSelection
 
 
 @pytest.mark.parametrize(
@@ -139,6 +140,64 @@ def test_it_is_at_most_the_bound_for_any_mechanism_and_falls_with_more_people_an
     assert found <= slack * central_epsilon(n, local, delta)
     assert Blanket(local, levels).central_epsilon(2 * n, delta) <= slack * found
     assert levels < 2 or Blanket(local, 2 * levels).central_epsilon(n, delta) <= slack * found
+
+
+PLANS = {
+    "a number that may be missing": (kk.Schema([kk.Numeric("x", 0, 3, step=1, missing="category")]), {}),
+    "two sets of one column": (kk.Schema([kk.Categorical("a", range(2)), kk.Categorical("b", range(3))]), {"tell": 1}),
+    "a set of two columns": (kk.Schema([kk.Categorical("a", range(2)), kk.Categorical("b", range(3))]), {"tell": 2}),
+    "a subset": (
+        kk.Schema([kk.Categorical("a", range(5))]),
+        {"mechanisms": {"a": SubsetSelection(5, 0.2, [0, 2])}},
+    ),
+    "overlapping windows": (
+        kk.Schema([kk.Numeric("x", 0, 2, step=1)]),
+        {"mechanisms": {"x": SquareWave(3, 1, 0.2, 1.0)}},
+    ),
+}
+
+
+def chances_by(plan, value):
+    """How likely each output of a plan is for true codes, by column."""
+    found = {}
+    for place, one in enumerate(plan.tells):
+        codes = [
+            np.arange(-one.telling.reach(name), plan.schema[name].size + one.telling.reach(name))
+            for name in one.columns
+        ]
+        for output in itertools.product(*codes):
+            released = dict(zip(one.columns, np.array(output), strict=True))
+            original = {name: np.array(value[name]) for name in one.columns}
+            found[place, output] = one.share * math.exp(one.telling.log_likelihood(released, original))
+    return found
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_real_plans_keep_both_promises_on_all_releases_of_three_people(name):
+    schema, wishes = PLANS[name]
+    plan = kk.calibrate(schema, n=3, k=1.1, **wishes)
+    part = plan.part()
+    blanket = Blanket(part.local, part.levels)
+    sizes = {attribute.name: attribute.size for attribute in schema.perturbed}
+    values = [dict(zip(sizes, codes, strict=True)) for codes in itertools.product(*map(range, sizes.values()))]
+    laws = [chances_by(plan, value) for value in values]
+    assert all(sum(law.values()) == pytest.approx(1) for law in laws)
+    others = [laws[0], laws[-1]]
+    tables = [shuffled([*others, own]) for own in laws]
+    for one, other in itertools.permutations(tables, 2):
+        for fraction in (0.0, 0.3, 0.7, 0.95):
+            assert divergence(one, other, fraction * part.local) <= part.delta(fraction * part.local) + 1e-12
+    for own, table in zip(laws, tables, strict=True):
+        surest = {shown: max(posteriors(shown, [*others, own])) for shown in table if table[shown] > 0}
+        for k in (1.2, 1.7, 2.4):
+            failing = sum(table[shown] for shown, one in surest.items() if one > (1 + 1e-9) / k)
+            assert failing <= blanket.failure(3, k) + 1e-12
+
+
+def test_more_people_may_fail_oftener_so_that_it_is_computed_for_all_of_them():
+    """Of very many values hardly anybody is near, and each person may fail."""
+    blanket = Blanket(5.0, 7e7)
+    assert blanket.failure(5, 1.17) < blanket.failure(26, 1.17) < 1e-3
 
 
 def posteriors(shown, people):
