@@ -48,7 +48,7 @@ PAGES = {
     for path in (
         *ROOT.glob("README*.md"),
         *DOCS.glob("*.md"),
-        *(page for folder in ("tutorials", "guides", "ja") for page in (DOCS / folder).glob("*.md")),
+        *(page for folder in ("tutorials", "guides", "proofs", "ja") for page in (DOCS / folder).glob("*.md")),
     )
     if path.name not in WALKED_ELSEWHERE
 }
@@ -277,6 +277,18 @@ def test_every_block_of_a_page_runs_and_prints_what_the_page_shows(page, termina
             check_shown(block, printed)
         else:
             printed = run_python(block, terminal.names) if block.kind == "python" else run_console(block, terminal)
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "proofs").glob("*.md")), ids=lambda page: page.stem)
+def test_a_proof_says_what_it_assumes_and_names_tests_that_there_are(page):
+    text = page.read_text(encoding="utf-8")
+    parts = [text.find(f"**{part}") for part in ("Statement.", "Assumptions.", "Proof", "The tests that would fail.")]
+    assert -1 not in parts
+    assert parts == sorted(parts)
+    tests = "".join((ROOT / path).read_text(encoding="utf-8") for path in set(re.findall(r"`(tests/\S+?\.py)`", text)))
+    named = re.findall(r"`(test_\w+)`", text[parts[-1] :])
+    assert named
+    assert not [name for name in named if f"def {name}(" not in tests]
 
 
 def test_no_page_shows_code_that_is_not_followed():

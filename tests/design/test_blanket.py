@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.stats import binom
-from tests.shuffling import divergence, shuffled
+from tests.shuffling import bound_for_one_person, divergence, shuffled
 
 import kakuran as kk
 from kakuran.design import Blanket, CentralPart, central_epsilon, composed_epsilon
+from kakuran.mechanism import SquareWave, SubsetSelection
 
 
 @pytest.mark.parametrize(
@@ -19,6 +20,25 @@ from kakuran.design import Blanket, CentralPart, central_epsilon, composed_epsil
 )
 def test_known_central_epsilons(n, local, epsilon):
     assert Blanket(local, 100).central_epsilon(n, 1e-6) == pytest.approx(epsilon, abs=0.001)
+
+
+@pytest.mark.parametrize("local", [1e-9, 1.0, 20.0, 37.0, 50.0])
+@pytest.mark.parametrize("sets", [[(1.0, 2.0)], [(1.0, 100.0)], [(0.25, 3.0), (0.75, 3.0)]])
+def test_one_column_set_has_its_own_levels_at_every_local_epsilon(local, sets):
+    blanket = Blanket.of(local, sets)
+    assert blanket.levels == pytest.approx(sets[0][1], rel=1e-14)
+    assert blanket.mass == pytest.approx(sets[0][1] / (math.exp(local) + sets[0][1] - 1), rel=1e-12)
+
+
+def test_several_column_sets_are_near_as_often_as_they_are_on_average():
+    blanket = Blanket.of(2.0, [(0.25, 3.0), (0.75, 40.0)])
+    ratio = math.exp(2.0)
+    assert blanket.near == pytest.approx(0.25 / (ratio + 2) + 0.75 / (ratio + 39), rel=1e-14)
+
+
+def test_records_that_hardly_change_have_a_central_epsilon_of_their_local_one():
+    for local in (37.0, 41.0, 50.0):
+        assert CentralPart(1000, local, 2.0).epsilon(1e-6) == pytest.approx(local, rel=1e-6)
 
 
 ADULT = (9, 16, 7, 15, 6, 5, 2, 2, 9)
@@ -122,6 +142,64 @@ def test_it_is_at_most_the_bound_for_any_mechanism_and_falls_with_more_people_an
     assert levels < 2 or Blanket(local, 2 * levels).central_epsilon(n, delta) <= slack * found
 
 
+PLANS = {
+    "a number that may be missing": (kk.Schema([kk.Numeric("x", 0, 3, step=1, missing="category")]), {}),
+    "two sets of one column": (kk.Schema([kk.Categorical("a", range(2)), kk.Categorical("b", range(3))]), {"tell": 1}),
+    "a set of two columns": (kk.Schema([kk.Categorical("a", range(2)), kk.Categorical("b", range(3))]), {"tell": 2}),
+    "a subset": (
+        kk.Schema([kk.Categorical("a", range(5))]),
+        {"mechanisms": {"a": SubsetSelection(5, 0.2, [0, 2])}},
+    ),
+    "overlapping windows": (
+        kk.Schema([kk.Numeric("x", 0, 2, step=1)]),
+        {"mechanisms": {"x": SquareWave(3, 1, 0.2, 1.0)}},
+    ),
+}
+
+
+def chances_by(plan, value):
+    """How likely each output of a plan is for true codes, by column."""
+    found = {}
+    for place, one in enumerate(plan.tells):
+        codes = [
+            np.arange(-one.telling.reach(name), plan.schema[name].size + one.telling.reach(name))
+            for name in one.columns
+        ]
+        for output in itertools.product(*codes):
+            released = dict(zip(one.columns, np.array(output), strict=True))
+            original = {name: np.array(value[name]) for name in one.columns}
+            found[place, output] = one.share * math.exp(one.telling.log_likelihood(released, original))
+    return found
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_real_plans_keep_both_promises_on_all_releases_of_three_people(name):
+    schema, wishes = PLANS[name]
+    plan = kk.calibrate(schema, n=3, k=1.1, **wishes)
+    part = plan.part()
+    blanket = Blanket(part.local, part.levels)
+    sizes = {attribute.name: attribute.size for attribute in schema.perturbed}
+    values = [dict(zip(sizes, codes, strict=True)) for codes in itertools.product(*map(range, sizes.values()))]
+    laws = [chances_by(plan, value) for value in values]
+    assert all(sum(law.values()) == pytest.approx(1) for law in laws)
+    others = [laws[0], laws[-1]]
+    tables = [shuffled([*others, own]) for own in laws]
+    for one, other in itertools.permutations(tables, 2):
+        for fraction in (0.0, 0.3, 0.7, 0.95):
+            assert divergence(one, other, fraction * part.local) <= part.delta(fraction * part.local) + 1e-12
+    for own, table in zip(laws, tables, strict=True):
+        surest = {shown: max(posteriors(shown, [*others, own])) for shown in table if table[shown] > 0}
+        for k in (1.2, 1.7, 2.4):
+            failing = sum(table[shown] for shown, one in surest.items() if one > (1 + 1e-9) / k)
+            assert failing <= blanket.failure(3, k) + 1e-12
+
+
+def test_more_people_may_fail_oftener_so_that_it_is_computed_for_all_of_them():
+    """Of very many values hardly anybody is near, and each person may fail."""
+    blanket = Blanket(5.0, 7e7)
+    assert blanket.failure(5, 1.17) < blanket.failure(26, 1.17) < 1e-3
+
+
 def posteriors(shown, people):
     """How sure an attacker who knows the table is of each link, over all assignments."""
     likely = Counter()
@@ -148,6 +226,57 @@ def test_releases_in_which_anybody_is_linked_too_surely_are_as_rare_as_was_promi
         chance for shown, chance in shuffled(people).items() if max(posteriors(shown, people)) > (1 + 1e-9) / k
     )
     assert failing <= blanket.failure(n, k) + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("local", "levels", "n", "k"),
+    [
+        (1.0, 1e12, 4_000, 1_500),  # numbers of near records are taken together where k is large
+        (6.9, 100, 50_000, 10),
+        (14.0, 1.5, 10**8, 10),  # so rare that the complement of what is likely has no digits left
+        (16.5, 2, 10**9, 5),
+        (2.0, 1.0, 300, 8.5),
+    ],
+)
+def test_the_bound_on_failing_releases_is_the_sum_it_stands_for(local, levels, n, k):
+    exact = n * bound_for_one_person(local, levels, n, k)
+    assert exact <= Blanket(local, levels).failure(n, k) <= 1.2 * exact < 1
+
+
+def links_of_one_unlike_all_others(own, others, n):
+    """How likely each release is, by how often it has each output, and the surest link to the one."""
+    counts = np.array([shown for shown in itertools.product(range(n + 1), repeat=len(own)) if sum(shown) == n])
+    factorials = np.array([math.lgamma(many + 1) for many in range(n + 1)])
+    ratios = own / others
+    weights = np.exp(factorials[n] - factorials[counts].sum(axis=1) + counts @ np.log(others))
+    total = counts @ ratios
+    return weights * total / n, np.where(counts > 0, ratios, 0.0).max(axis=1) / total
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(0, 2**32), st.integers(2, 3), st.sampled_from([0.5, 1.0, 3.0, 10.0]), st.floats(0, 1))
+def test_whatever_the_mechanism_one_unlike_all_others_is_linked_too_surely_as_rarely_as_clones_allow(
+    seed, outputs, evenness, part
+):
+    """With any matrix of probabilities: one level, r = e^(−ε₀), stands for every ε₀-private mechanism."""
+    rng = np.random.default_rng(seed)
+    own, others = rng.dirichlet(np.full(outputs, evenness), 2) + 1e-3
+    own, others = own / own.sum(), others / others.sum()
+    n = int(rng.integers(2, 80 if outputs == 2 else 25))
+    blanket = Blanket(float(np.abs(np.log(own / others)).max()), 1.0)
+    k = n**part
+    chances, surest = links_of_one_unlike_all_others(own, others, n)
+    failing = chances[surest > (1 + 1e-9) / k].sum()
+    assert failing <= blanket.failure(n, k) / n + (blanket.failure(n, k) >= 1) + 1e-12
+    for fewer in {n // 2, n - 1} - {0}:  # who counts fewer people to hide among claims less
+        assert failing <= blanket.failure(fewer, k) / fewer + (blanket.failure(fewer, k) >= 1) + 1e-12
+
+
+def test_the_bound_for_any_mechanism_is_not_empty():
+    own, others = np.array([0.6, 0.4]), np.array([0.4, 0.6])
+    chances, surest = links_of_one_unlike_all_others(own, others, 60)
+    failing = chances[surest > 1 / 35].sum()
+    assert 0.001 < failing <= Blanket(math.log(1.5), 1.0).failure(60, 35) / 60 < 5 * failing
 
 
 def test_the_bound_on_failing_releases_is_not_empty():

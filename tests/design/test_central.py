@@ -248,3 +248,10 @@ def test_of_a_survey_that_grows_only_the_smallest_step_hides_people():
     plan = kk.calibrate(PAIR, n=100, k=10)
     grown = Manifest(plan, 400, "shuffled", seeded=False, cohorts=(300, 100))
     assert grown.central() == plan.part(100).epsilon(1e-6) > plan.part(400).epsilon(1e-6)
+
+
+@pytest.mark.parametrize("local", [25.0, 32.0, 37.0, 40.0, 59.0])
+def test_two_people_who_hardly_lie_are_as_well_as_shown(local):
+    """Even with nobody to hide behind, e^ε·(1 − δ(1 + e^−ε₀)) is what randomised response gives away."""
+    alone = local + math.log1p(-1e-6 * (1 + math.exp(-local)))
+    assert central_epsilon(2, local, 1e-6) == pytest.approx(alone, rel=1e-6)

@@ -26,13 +26,13 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betainc
 
-from kakuran.design.central import DELTA, ROUNDING, at_least, check_delta
+from kakuran.design.central import DELTA, MOST_HIDING, ROUNDING, at_least, check_delta
 from kakuran.typing import Array
 
-MOST_HIDING = 10**7
-"""People who are counted: an attacker who is told the rows of all others learns no less, so fewer is a bound."""
+_MOST_SUMMED = 10**7
+"""People who are counted for ε: an attacker who is told the rows of all others learns no less, so fewer is a bound."""
 DIGITS = 1e-6
-"""How far, of itself, ε may lie above the least that the bound gives."""
+"""How far, of itself, ε or a probability may lie above the least that the bound gives: more than rounding takes."""
 _KNOTS = 240
 """Of a count, at most: at 50,000 people and 100 values ε lies .0008 of itself above the exact sum."""
 _MOST_NEAR = 500
@@ -68,9 +68,10 @@ class Blanket:
     @classmethod
     def of(cls, epsilon: float, sets: Iterable[tuple[float, float]]) -> Blanket:
         """Of column sets, each with its probability and its own levels."""
-        ratio = math.exp(epsilon)
-        near = math.fsum(share / (ratio + levels - 1) for share, levels in sets)
-        return cls(epsilon, 1 / near - ratio + 1)
+        # The mean of the levels, weighted by how often records are near; 1/r − e^ε₀ would lose digits at a large ε₀.
+        shrunk = math.exp(-epsilon)
+        weights = [(share / (1 + (levels - 1) * shrunk), levels) for share, levels in sets]
+        return cls(epsilon, math.fsum(math.prod(pair) for pair in weights) / math.fsum(weight for weight, _ in weights))
 
     @property
     def near(self) -> float:
@@ -80,7 +81,7 @@ class Blanket:
     @property
     def mass(self) -> float:
         """G: the probability that a record is drawn from the blanket."""
-        return 1 - math.expm1(self.epsilon) * self.near
+        return self.levels * self.near
 
     def central_epsilon(self, n: int, delta: float = DELTA) -> float:
         """ε of a shuffled release of n records: an upper bound, at most ε₀."""
@@ -91,7 +92,7 @@ class Blanket:
         """The δ that goes with an ε (theorem A)."""
         if epsilon >= self.epsilon:
             return 0.0
-        n = min(n, MOST_HIDING)
+        n = min(n, _MOST_SUMMED)
         ratio, factor = math.exp(self.epsilon), math.exp(epsilon)
         # Where two windows cannot be disjoint, what both share is near either way.
         shared = max(2 * self.near - self.mass, 0.0)
@@ -110,25 +111,25 @@ class Blanket:
         """How likely it is, at most, that anybody of n people is linked to a row above 1/k (theorem B)."""
         if k <= 1:
             return 0.0
-        surest, masses = self._surety(n, k)
+        surest, masses = self._surety(min(n, MOST_HIDING), k)
         bounds = [float(masses @ np.maximum(surest - part / k, 0.0)) / ((1 - part) / k) for part in _THRESHOLDS]
-        return min(n * min(bounds), 1.0)
+        return min((1 + DIGITS) * n * min(bounds), 1.0)
 
     def _surety(self, n: int, k: float) -> tuple[Array, Array]:
         """V, as far as it exceeds all thresholds: values that are not too small, and how likely they are.
 
         Others of the blanket that are near count in full, those far away 1/e each. Of several numbers of near ones
         taken together the smallest is taken, and of the far ones that it leaves as many as the largest would: both
-        hide less.
+        hide less. None near is a case of its own: where nothing stands out, far ones hide each other in full.
         """
         ratio, others = math.exp(self.epsilon), n - 1
         most = math.ceil(k / _THRESHOLDS[0])
         width = max(most // _MOST_NEAR, 1)
-        starts = np.arange(0, min(most, others) + 1, width, dtype=float)
-        tails = at_least(np.append(starts, starts[-1] + width), others, self.near)
-        weights = np.maximum(-np.diff(tails), 0.0)[:, None]
+        starts = np.append(0.0, np.arange(1, min(most, others) + 1, width, dtype=float))
+        ends = np.append(starts[1:], starts[-1] + width) - 1
+        weights = np.diff(_at_most(ends, others, self.near), prepend=0.0)[:, None]
         chance = min(max(self.mass - self.near, 0.0) / (1 - self.near), 1.0)
-        left = np.maximum(others - starts - width + 1, 0.0)[:, None]
+        left = np.maximum(others - ends, 0.0)[:, None]
         far, masses = _lower_tails(left, chance, ratio * most)
         near = starts[:, None]
         with np.errstate(divide="ignore"):
@@ -155,6 +156,8 @@ def _lower_tails(trials: Array, chance: float, most: float) -> tuple[Array, Arra
 @lru_cache(maxsize=256)  # the same is said of a release by its plan, its ledger, its report …
 def _least_epsilon(blanket: Blanket, n: int, delta: float) -> float:
     low, high = 0.0, blanket.epsilon
+    if blanket.hockey_stick(n, low) <= delta:
+        return low
     while high - low > DIGITS * high:
         middle = (low + high) / 2
         low, high = (low, middle) if blanket.hockey_stick(n, middle) <= delta else (middle, high)
@@ -170,7 +173,7 @@ def _mean_excess(excess: Array, step: float, trials: Array, chance: float) -> Ar
     return np.maximum(shown, 0.0)
 
 
-def _at_most(successes: Array, trials: Array, chance: float) -> Array:
+def _at_most(successes: Array, trials: Array | int, chance: float) -> Array:
     """How likely so many or fewer are; the lower tail itself, so that what is rare keeps its digits."""
     inside = np.clip(successes, 0, np.maximum(trials - 1, 0))
     tail = betainc(np.maximum(trials - inside, 1), inside + 1, 1 - chance)

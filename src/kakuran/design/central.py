@@ -89,12 +89,18 @@ def hockey_stick(n: int, local: float, epsilon: float) -> float:
         return 0.0
     others, clone = min(n, MOST_HIDING) - 1, math.exp(-local)
     blanket, weights = likely_successes(others, clone)
-    truth = 1 / (1 + math.exp(-local))
-    gain = truth - math.exp(epsilon) * (1 - truth)
-    loss = math.exp(epsilon) * truth - (1 - truth)
-    first = np.floor(loss * (blanket + 1) / (gain + loss)) + 1  # from here on the first table is the likelier by e^ε
+    truth, lie = answers(local)
+    gain = truth - math.exp(epsilon) * lie
+    loss = math.exp(epsilon) * truth - lie
+    first = blanket + 2 - np.ceil(gain * (blanket + 1) / (gain + loss))  # from here on the first table is the likelier
     shown = np.maximum(gain * at_least(first - 1, blanket, 0.5) - loss * at_least(first, blanket, 0.5), 0.0)
     return float(weights @ shown) + max(1 - float(weights.sum()), 0.0) + ROUNDING
+
+
+def answers(local: float) -> tuple[float, float]:
+    """How likely randomised response is to tell the truth, and a lie: 1 less the truth would have no digits left."""
+    shrunk = math.exp(-local)
+    return 1 / (1 + shrunk), shrunk / (1 + shrunk)
 
 
 @lru_cache(maxsize=4)

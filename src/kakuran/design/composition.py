@@ -29,6 +29,7 @@ from kakuran.design.central import (
     MOST_HIDING,
     MOST_LOCAL,
     ROUNDING,
+    answers,
     at_least,
     central_epsilon,
     check_delta,
@@ -185,9 +186,9 @@ def _losses(n: int, local: float) -> Losses:
     if n == 1 or local > MOST_LOCAL:
         return _local_losses(local)
     blanket, heads, masses, certain = _outcomes(n - 1, local)
-    truth = 1 / (1 + math.exp(-local))
-    share = heads / (blanket + 1)
-    losses = np.log((1 - truth) + (2 * truth - 1) * share) - np.log(truth - (2 * truth - 1) * share)
+    truth, lie = answers(local)
+    share, rest = heads / (blanket + 1), (blanket + 1 - heads) / (blanket + 1)
+    losses = np.log(truth * share + lie * rest) - np.log(lie * share + truth * rest)
     return _on_grid(np.minimum(losses, local), masses, certain)
 
 
@@ -212,8 +213,8 @@ def _local_losses(local: float) -> Losses:
     """Of randomised response, behind which every ε₀-private record can hide."""
     if math.isinf(local):
         return Losses(1.0, 0, np.zeros(1), 1.0)
-    truth = 1 / (1 + math.exp(-local))
-    return _on_grid(np.array([-local, local]), np.array([1 - truth, truth]), 0.0)
+    truth, lie = answers(local)
+    return _on_grid(np.array([-local, local]), np.array([lie, truth]), 0.0)
 
 
 def _on_grid(losses: Array, masses: Array, certain: float) -> Losses:
@@ -242,8 +243,8 @@ def _outcomes(others: int, local: float) -> tuple[Array, Array, Array, float]:
     low, high = np.maximum(np.floor(blanket / 2 - reach), 0.0), np.minimum(np.ceil(blanket / 2 + reach), blanket) + 1
     apart = np.maximum(np.ceil((high - low) / _HEADS), 1.0)
     last = np.minimum(low + apart * np.arange(int(((high - low) / apart).max()) + 2), high)
-    truth = 1 / (1 + math.exp(-local))
-    beyond = truth * at_least(last, blanket, 0.5) + (1 - truth) * at_least(last + 1, blanket, 0.5)
+    truth, lie = answers(local)
+    beyond = truth * at_least(last, blanket, 0.5) + lie * at_least(last + 1, blanket, 0.5)
     until = np.concatenate([1 - beyond[:, :1], beyond[:, :-1] - beyond[:, 1:]], axis=1)
     left_out += float((weights * beyond[:, -1:]).sum())
     masses = weights * np.maximum(until, 0.0)
