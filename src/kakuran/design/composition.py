@@ -67,11 +67,14 @@ class CentralPart:
     levels : float | None
         Of records whose likelihoods have two levels, how many times as many outputs there are as near a value; None
         where no more than ε₀ is known of them.
+    failure : float
+        δ of what is (ε₀, δ)-private, such as domains that were found privately: how often ε₀ need not hold.
     """
 
     n: int
     local: float
     levels: float | None = None
+    failure: float = 0.0
 
     @property
     def _blanket(self) -> Blanket | None:
@@ -80,11 +83,15 @@ class CentralPart:
 
     def epsilon(self, delta: float) -> float:
         """ε of this release alone; of two bounds the smaller."""
+        if self.failure:
+            return self.losses().epsilon(delta)
         of_any = central_epsilon(self.n, self.local, delta)
         return of_any if self._blanket is None else min(of_any, self._blanket.central_epsilon(self.n, delta))
 
     def delta(self, epsilon: float) -> float:
         """The δ that goes with an ε of this release alone."""
+        if self.failure:
+            return self.losses().delta(epsilon)
         of_any = hockey_stick(self.n, self.local, epsilon)
         return of_any if self._blanket is None else min(of_any, self._blanket.hockey_stick(self.n, epsilon))
 
@@ -94,6 +101,10 @@ class CentralPart:
 
     def losses(self) -> Losses:
         """How its privacy loss is distributed."""
+        if self.failure:  # with probability δ all is given away, else the order is known (Kairouz et al., theorem 3.4)
+            kept = _local_losses(self.local)
+            certain = self.failure + (1 - self.failure) * kept.certain
+            return replace(kept, masses=(1 - self.failure) * kept.masses, certain=certain)
         if self._blanket is None:
             return _losses(min(self.n, MOST_HIDING), self.local)
         return _blanket_losses(self.n, self._blanket)
@@ -305,4 +316,5 @@ def _advanced(parts: Sequence[CentralPart], delta: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _at(part: CentralPart, delta: float) -> float:
-    return min(part.losses().epsilon(delta), part.local)
+    found = part.losses().epsilon(delta)
+    return found if part.failure else min(found, part.local)
