@@ -58,17 +58,17 @@ def test_the_best_attacker_on_a_thousand_drafts_with_a_hundred_canaries_gains_no
 
 
 def test_the_same_attacker_wins_where_epsilon_is_large():
-    noise = CountNoise(COLUMNS, 40.0, 1e-2)
-    assert advantage(noise, noise.threshold + 50) > 0.9
+    noise = CountNoise(COLUMNS, 10.0, 1e-2)
+    assert advantage(noise, noise.threshold + 50) > 0.5
 
 
-def test_no_value_of_a_single_person_stands_in_a_draft_or_decides_a_bound(tmp_path):
+def test_no_value_of_a_single_person_stands_in_a_draft_or_decides_a_bound():
     """Of 100 canaries, each with a name, an amount and a day of its own, in 20 drafts; a false alarm once in 10⁵."""
     common, canaries = 5_000, range(CANARIES)
     table = pa.table(
         {
             "job": ["clerk", "nurse"] * (common // 2) + [f"canary {one}" for one in canaries],
-            "amount": [20, 30] * (common // 2) + [10.0**9 + one for one in canaries],
+            "amount": [20, 30] * (common // 2) + [(one % 9 + 1) * 10.0 ** (one // 9 + 3) for one in canaries],
             "day": ["2024-05-01", "2024-06-01"] * (common // 2) + [f"{1800 + one}-01-01" for one in canaries],
         }
     )

@@ -120,8 +120,8 @@ class TestTheNoise:
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"epsilon": 0.0}, "epsilon must lie above 0, got 0.0"),
-            ({"epsilon": math.inf}, "epsilon must lie above 0, got inf"),
+            ({"epsilon": 0.0}, "epsilon must lie above 0 and not above 10, .* got 0.0"),
+            ({"epsilon": 11}, "epsilon must lie above 0 and not above 10, .* got 11"),
             ({"delta": 0.0}, "delta must lie between .* got 0.0"),
             ({"delta": 1.2}, "delta must lie between .* got 1.2"),
             ({"delta": 1e-15}, "delta must lie between .* got 1e-15"),
@@ -151,6 +151,22 @@ class TestCells:
     def test_the_emptiest_goes_to_the_emptier_neighbour_until_bands_are_few(self):
         assert merged([0, 1, 2, 3], [5, 0, 9]) == [0, 2, 3]
         assert len(merged([*range(31)], [*range(1, 31)])) == 11
+
+    @pytest.mark.parametrize(
+        ("numbers", "ends"),
+        [
+            ([0.0, 25.0, 35.0], (0, 40)),
+            ([25.0, 2e9], (0, 3e9)),
+            ([-35.0, -25.0, 25.0], (-40, 30)),
+            ([0.25, 0.55, 0.35], (0.2, 0.6)),
+            ([-0.5, 0.0], (-0.5, 0.001)),
+        ],
+    )
+    def test_bands_keep_apart_what_was_found_between_round_ends(self, numbers, ends):
+        column, _ = attribute_of_cells("x", dict.fromkeys(cells_of(np.array(numbers)).tolist(), 500))
+        assert (column.low, column.high) == ends
+        codes = kk.Schema([column]).encode(pa.table({"x": numbers}))["x"]
+        assert len({*codes.tolist()}) == len(numbers)
 
     def test_what_is_found_alone_decides_and_in_an_order_of_its_own(self):
         found = SMALL.found({"b": 1000, "a": 2000, "c": 1}, Randomness.secure())

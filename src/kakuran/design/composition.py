@@ -84,7 +84,7 @@ class CentralPart:
     def epsilon(self, delta: float) -> float:
         """ε of this release alone; of two bounds the smaller."""
         if self.failure:
-            return self.losses().epsilon(delta)
+            return _at(self, delta)
         of_any = central_epsilon(self.n, self.local, delta)
         return of_any if self._blanket is None else min(of_any, self._blanket.central_epsilon(self.n, delta))
 
@@ -317,4 +317,4 @@ def _advanced(parts: Sequence[CentralPart], delta: float) -> float:
 @lru_cache(maxsize=1024)
 def _at(part: CentralPart, delta: float) -> float:
     found = part.losses().epsilon(delta)
-    return found if part.failure else min(found, part.local)
+    return min(found, part.local) if part.failure <= delta else found

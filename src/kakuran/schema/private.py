@@ -40,10 +40,12 @@ MOST_BANDS = 10
 """Bands that a number gets at most."""
 ROUNDING = 1e-12
 """More than by what rounding moves the law of one draw; counted into δ for every count that a person changes."""
+MOST_EPSILON = 10.0
 WIDEST = 1e5
 """The widest noise: no table has categories of more than half a million people in every column."""
 _ORDERS = 1 + np.exp(np.linspace(-6, 16, 4001))
 """Orders α at which divergences are bounded; any would do, and the best is taken."""
+_NEARLY = 1e-9
 _MISSING = ""
 _OTHER, _OTHER_CODE = "other", -1
 _DIGIT = 10
@@ -83,8 +85,14 @@ class CountNoise:
     delta: float
 
     def __post_init__(self) -> None:
-        if not (is_real(self.epsilon) and 0 < self.epsilon < math.inf):
-            raise SchemaError(Phrase("epsilon must lie above 0, got {epsilon!r}", epsilon=self.epsilon))
+        if not (is_real(self.epsilon) and 0 < self.epsilon <= MOST_EPSILON):
+            raise SchemaError(
+                Phrase(
+                    "epsilon must lie above 0 and not above {most:g}, which promises nothing; got {epsilon!r}",
+                    most=MOST_EPSILON,
+                    epsilon=self.epsilon,
+                )
+            )
         if not (is_real(self.delta) and 4 * self._rounding < self.delta < 1):
             raise SchemaError(
                 Phrase(
@@ -351,12 +359,14 @@ def _number(name: str, numbers: Mapping[int, int]) -> Numeric:
     counts: Counter[int] = Counter()
     for cell, count in numbers.items():
         counts[cell - len(GRID) if cell in _DIGITS else cell] += count
-    first, last = min(counts), min(max(counts) + 1, len(GRID) - 1)
-    first = min(first, last - 1)
-    edges = GRID[merged([*range(first, last + 1)], [counts[cell] for cell in range(first, last)])]
+    end = min(max(counts) + 1, len(GRID) - 1)
+    cells = range(min(*counts, end - 1), end)
+    edges = GRID[merged([*cells, end], [counts[cell] for cell in cells])]
     power = _power_of_step(edges)
+    first, *inner, last = (edges / 10.0**power).tolist()
     # What lies next to 0 on the grid is one step from it, so that 0 has a band of its own where many people have it.
-    places = {int(np.sign(edge)) * max(round(abs(edge) / 10.0**power), 1) if edge else 0 for edge in edges.tolist()}
+    places = {int(math.copysign(max(round(abs(place)), 1), place)) if place else 0 for place in inner}
+    places |= {math.floor(first + _NEARLY), math.ceil(last - _NEARLY)}
     bands = [float(f"{place}e{power}") for place in sorted(places)]
     settings: dict[str, Any] = {"step": float(f"1e{power}"), "missing": "category", "clip": True}
     return Numeric(name, bands=bands, **settings) if len(bands) > 2 else Numeric(name, bands[0], bands[-1], **settings)
