@@ -183,7 +183,7 @@ def private_draft(
     noise = CountNoise(max(sum(isinstance(one, Counter) for one in columns.values()), 1), epsilon, delta)
     randomness = randomness or Randomness.secure()
     attributes: list[Attribute] = []
-    unread: Phrase = Phrase("dropped by its name, without a look at its values")
+    unread: str = Phrase("dropped by its name, without a look at its values")
     remarks = {name: unread for name in source.names if name not in asked and name != person}
     for name in source.names:
         found = columns.get(name)
@@ -310,7 +310,7 @@ def _is_code(word: str) -> bool:
     return len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
 
 
-def attribute_of_cells(name: str, found: Mapping[Cell, int]) -> tuple[Attribute, Phrase | None]:
+def attribute_of_cells(name: str, found: Mapping[Cell, int]) -> tuple[Attribute, str | None]:
     """The column that found cells and their noisy counts suggest, and why it is as it is where that is not plain."""
     has_missing = _MISSING in found
     words = {cell: count for cell, count in found.items() if isinstance(cell, str) and cell != _MISSING}
@@ -333,9 +333,9 @@ def attribute_of_cells(name: str, found: Mapping[Cell, int]) -> tuple[Attribute,
     return _number(name, numbers), None
 
 
-def _category(name: str, words: list[str], *, has_missing: bool) -> tuple[Attribute, Phrase | None]:
+def _category(name: str, words: list[str], *, has_missing: bool) -> tuple[Attribute, str | None]:
     if (personal := personal_kind(name, words)) is not None:
-        return Dropped(name), Phrase("{reason}", reason=personal.reason)
+        return Dropped(name), personal.reason
     order = proposed_order(set(words))
     listed = [*order[0], *order[1]] if order is not None else sorted(words)
     other = next(one for one in _names_of_others() if one not in words)
