@@ -158,7 +158,7 @@ class CountNoise:
 
 
 def log_delta(rho: float, epsilon: float) -> float:
-    """ln δ of what is ρ-concentrated differentially private (Canonne, Kamath and Steinke 2020, Proposition 12)."""
+    """ln δ of what is ρ-concentrated differentially private (Canonne, Kamath and Steinke 2020, Corollary 13)."""
     orders = _ORDERS
     bounds = (orders - 1) * (orders * rho - epsilon) - np.log(orders - 1) + orders * np.log1p(-1 / orders)
     return float(bounds.min())
