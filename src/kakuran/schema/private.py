@@ -77,7 +77,7 @@ class CountNoise:
     >>> from kakuran.schema import CountNoise
     >>> noise = CountNoise(columns=1, epsilon=1.0, delta=1e-6)
     >>> round(noise.spread, 2), noise.threshold
-    (7.22, 40)
+    (6.6, 36)
     """
 
     columns: int
