@@ -241,6 +241,25 @@ def test_odd_numbers_are_mended_and_a_release_is_entered_into_the_ledger_that_is
     assert read_manifest(place / "out.parquet").plan.schema["income"].bands is not None
 
 
+def test_values_are_found_privately_with_a_click_and_what_that_spent_is_said(visit, address, folder):
+    place = folder / "private"
+    place.mkdir()
+    write_table(
+        place / "towns.parquet", pa.table({"town": ["here", "there"] * 3_000 + ["my own"], "ill": [True] * 6_001})
+    )
+    page = visit(viewport=WIDTHS["desktop"]).page
+    page.goto("about:blank")
+    page.goto(address)
+    page.locator("#named").fill(str(place / "towns.parquet"))
+    page.keyboard.press("Enter")
+    go_on(page)
+    expect(page.locator("#toml")).to_have_value(re.compile("my own"))
+    page.get_by_role("button", name="Find values and bounds privately instead").click()
+    expect(page.get_by_text("Values and bounds were found privately: ε = 0.1, δ = 1e-7.")).to_be_visible()
+    expect(page.locator("#toml")).to_have_value(re.compile(r'values = \["here", "there", "other"\]'))
+    expect(page.get_by_role("button", name="All of this is public knowledge")).to_have_count(0)
+
+
 def test_a_file_without_names_is_given_them_and_records_that_weigh_are_counted_once(visit, address, folder):
     rows = [f"{'fm'[row % 2]},{100 + row % 3 * 100},{row % 9}" for row in range(600)]
     (folder / "bare.csv").write_text("\n".join([*rows, ""]))

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import kakuran as kk
-from kakuran.design import Spending, account as accounts, central_epsilon, composed_epsilon
+from kakuran.design import Spending, account as accounts, central_epsilon, composed_epsilon, ledger_file
 
 SCHEMA = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
 N = 1_000
@@ -256,7 +256,7 @@ def test_what_is_no_ledger_or_none_of_this_version_is_refused(tmp_path, ledger):
         ledger.path.write_bytes(text.encode(errors="surrogatepass"))
         with pytest.raises(kk.ReleaseError, match=told.replace("cannot be read", "not a ledger that can be read")):
             ledger.account()
-    ledger.path.write_text(json.dumps({"kakuran_ledger": 2, "digest": ""}))
+    ledger.path.write_text(json.dumps({"kakuran_ledger": 3, "digest": ""}))
     with pytest.raises(kk.ReleaseError, match="newer kakuran"):
         ledger.account()
     missing = kk.Ledger(tmp_path / "none.ledger")
@@ -322,5 +322,45 @@ def test_it_says_nothing_of_anybody_but_what_a_manifest_says(ledger):
     (entry,) = json.loads(ledger.path.read_text())["releases"]
     assert set(entry) == {
         *("number", "at", "state", "release", "kind", "n", "k", "local", "levels", "swap_cost", "failure"),
-        *("shuffled", "joined", "kept", "source", "repeats"),
+        *("shuffled", "joined", "kept", "source", "repeats", "delta"),
     }
+
+
+class TestDomainsFoundPrivately:
+    def test_they_spend_epsilon_and_leave_k_as_it_is(self, ledger):
+        ledger.add(Spending.of_domains("people.toml", 0.1, 1e-7))
+        account = ledger.account()
+        assert account.k == math.inf
+        assert account.epsilon == pytest.approx(0.1, abs=1e-3)
+        assert account.epsilon <= 0.1
+
+    def test_beside_a_release_both_are_counted(self, ledger):
+        ledger.add(Spending.of_domains("people.toml", 0.1, 1e-7))
+        ledger.add(spending())
+        account = ledger.account()
+        alone = spending().alone.epsilon(1e-6)
+        assert account.k == 10
+        assert alone < account.epsilon <= alone + 0.1 + 0.01
+
+    def test_the_delta_of_all_drafts_adds_up(self, ledger):
+        """Eleven drafts fail more often than once in a million; no ε is small enough then."""
+        for _ in range(6):
+            ledger.add(Spending.of_domains("people.toml", 0.01, 1e-7))
+        assert ledger.account().epsilon <= 0.06
+        small = Spending.of_domains("people.toml", 0.001, 5e-7)
+        with pytest.raises(
+            kk.CalibrationError, match="Take a smaller epsilon, or declare domains from public knowledge"
+        ):
+            ledger.add(small)
+
+    def test_too_large_an_epsilon_is_refused(self, ledger):
+        with pytest.raises(kk.CalibrationError, match=r"ε = 0.8 would be spent .* Take a smaller epsilon"):
+            ledger.add(Spending.of_domains("people.toml", 0.8, 1e-7))
+
+    def test_a_ledger_of_the_format_before_is_read(self, ledger):
+        ledger.add(spending())
+        told = json.loads(ledger.path.read_text(encoding="utf-8"))
+        del told["digest"], told["releases"][0]["delta"], told["releases"][0]["failure"]
+        told["kakuran_ledger"] = 1
+        ledger.path.write_text(json.dumps(told | {"digest": ledger_file._digest(told)}), encoding="utf-8")
+        assert ledger.account().epsilon == spending().alone.epsilon(1e-6)

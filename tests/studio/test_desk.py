@@ -336,6 +336,33 @@ def test_what_a_second_release_leaves_of_the_promise_is_said_before_and_a_ledger
     assert (account.k, account.epsilon) == (left["apart"], left["epsilon"])
 
 
+def test_domains_found_privately_need_no_word_of_the_steward_and_are_entered_with_the_release(tmp_path):
+    write_table(tmp_path / "all.csv", census(20_000))
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "all.csv"))
+    desk.wish(about="job", k=20)
+    assert desk.to_dict()["read_off"]
+    desk.find_privately()
+    shown = desk.to_dict()
+    assert shown["read_off"] == shown["misfits"] == shown["made_before"] == []
+    assert (shown["wishes"]["private"], shown["wishes"]["about"]) == ((0.1, 1e-7), "job")
+    assert "private = [0.1, 1e-07]" in shown["toml"]
+    assert column(desk, "sex")["other"] == "other"
+    left = desk.joined()
+    assert left["number"] == 1
+    ledger = kk.Ledger.create(tmp_path / "all.ledger", "all", k=10)
+    desk.edit("region", {"role": "drop"})
+    desk.release(str(tmp_path / "out.parquet"), "en", ledger=str(ledger.path))
+    account = ledger.account()
+    assert [entry.spending.kind for entry in account.entries] == ["domains", "perturbed"]
+    assert account.k == pytest.approx(20)
+    assert read_manifest(tmp_path / "out.parquet").plan.schema.private == (0.1, 1e-7)
+    assert kk.Schema.load(tmp_path / "out-schema.toml").private == (0.1, 1e-7)
+    desk.undo()
+    desk.undo()
+    assert desk.to_dict()["read_off"], "what was said before is a draft again"
+
+
 @pytest.mark.parametrize(("opened", "suggested"), [("a.tsv", ".csv"), ("a.xlsx", ".xlsx"), ("a.parquet", ".parquet")])
 def test_a_release_is_of_the_kind_that_was_opened_unless_somebody_says_otherwise(tmp_path, opened, suggested):
     if opened.endswith(".tsv"):

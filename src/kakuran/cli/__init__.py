@@ -26,7 +26,7 @@ from kakuran.cli import (
     vertical,
     wide,
 )
-from kakuran.cli.console import answer_text, help_spoken, is_english, run, speak
+from kakuran.cli.console import answer_text, help_spoken, is_english, run, say_mistyped, speak
 from kakuran.cli.options import LANGUAGE_HELP, Language
 from kakuran.words import LANGUAGES
 
@@ -56,9 +56,7 @@ def _told_as_spoken() -> Iterator[None]:
     try:
         yield
     except _MISUSE as error:
-        from kakuran.cli.mistyped import told
-
-        if is_english() or not told(error):
+        if is_english() or not say_mistyped(error):
             raise
         raise typer.Exit(2) from error
 

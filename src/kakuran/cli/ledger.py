@@ -133,12 +133,17 @@ def _promised(account: Account) -> str:
 
 def _show(account: Account) -> None:
     rows = [
-        [str(entry.number), entry.spending.release, _how(entry), f"{entry.spending.n:,}", f"{entry.spending.k:.4g}"]
+        [str(entry.number), entry.spending.release, _how(entry), *_hiding(entry.spending)]
         + [f"{number:.3g}" for number in (entry.spending.local, _alone(account, entry), so_far)]
         for entry, so_far in zip(account.entries, account.running, strict=True)
     ]
     header = ["", "release", "how", "people", "k", "ε₀", "ε", "ε so far"]
     answer_table(_promised(account), header, rows, text_columns=3)
+
+
+def _hiding(spending: Spending) -> list[str]:
+    """Among how many people everybody is hidden, and k; nothing where no records are released."""
+    return [f"{spending.n:,}", f"{spending.k:.4g}"] if math.isfinite(spending.k) else ["", ""]
 
 
 def _alone(account: Account, entry: LedgerEntry) -> float:

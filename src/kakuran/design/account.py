@@ -66,6 +66,8 @@ class Spending:
         What a release grows from, such as a survey; of one source only the smallest step counts.
     repeats : str
         What releases have in common that may show the same draws again.
+    delta : float
+        δ of what is (ε₀, δ)-private by itself, as domains that were found privately are.
 
     Examples
     --------
@@ -90,6 +92,19 @@ class Spending:
     kept: tuple[str, ...] = ()
     source: str = ""
     repeats: str = ""
+    delta: float = 0.0
+
+    @classmethod
+    def of_domains(cls, schema: str, epsilon: float, delta: float) -> Spending:
+        """What domains spend that are found privately: ε and δ; no record is released to which anybody is linked.
+
+        Examples
+        --------
+        >>> from kakuran.design import Spending
+        >>> Spending.of_domains("people.toml", 0.1, 1e-7).k
+        inf
+        """
+        return cls(schema, "domains", 1, math.inf, epsilon, delta=delta)
 
     @classmethod
     def of(cls, plan: Plan, release: str, kind: str = "perturbed", **facts: Any) -> Spending:
@@ -115,7 +130,7 @@ class Spending:
     @property
     def alone(self) -> CentralPart:
         """What it spends in the central sense, if it is not joined with others."""
-        return CentralPart(self.n if self.shuffled else 1, self.local, self.levels)
+        return CentralPart(self.n if self.shuffled else 1, self.local, self.levels, self.delta)
 
     def with_local(self, local: float) -> Spending:
         """The same with more noise or less, by whatever design: of two levels, those of two values hide least."""
@@ -159,12 +174,15 @@ class LedgerEntry:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> LedgerEntry:
         """The inverse of `to_dict`."""
-        told = {one.name: given[one.name] for one in fields(Spending)}
-        numbers = {name: float(told[name]) for name in ("k", "local", "swap_cost", "failure")}
+        told = {"failure": 0.0, "delta": 0.0} | {
+            one.name: given[one.name] for one in fields(Spending) if one.name in given
+        }
+        numbers = {name: float(told[name]) for name in ("k", "local", "swap_cost", "failure", "delta")}
         spending = Spending(**told | numbers | {"kept": tuple(given["kept"])})
         if given["state"] not in get_args(EntryState) or type(spending.n) is not int or spending.n < 1:
             raise ValueError("an entry is not one")
-        if not spending.k >= 1 or not min(spending.local, spending.swap_cost, spending.failure) >= 0:
+        is_probable = all(0 <= chance < 1 for chance in (spending.failure, spending.delta))
+        if not spending.k >= 1 or not min(spending.local, spending.swap_cost) >= 0 or not is_probable:
             raise ValueError("an entry spends less than nothing")
         return cls(given["number"], given["at"], given["state"], spending)
 
@@ -390,6 +408,8 @@ class Account:
             spent=self.epsilon,
             releases=Phrase("1 release") if releases == 1 else Phrase("{count:,} releases", count=releases),
         )
+        if spending.delta:
+            return Phrase("{said}. Take a smaller epsilon, or declare domains from public knowledge", said=said)
         if (fits := self._weakest_that_fits(spending)) is None:
             return Phrase("{said}. Nothing more can be released of them: hand out an earlier release again", said=said)
         return Phrase(
@@ -431,7 +451,7 @@ class Account:
         entries = tuple(LedgerEntry.from_dict(entry) for entry in given["releases"])
         if [entry.number for entry in entries] != list(range(1, len(entries) + 1)):
             raise ValueError("an entry is missing")
-        return cls(given["people"], given["k"], given["epsilon"], given["delta"], entries, given["certainty"])
+        return cls(given["people"], given["k"], given["epsilon"], given["delta"], entries, given.get("certainty"))
 
 
 def _by_source(spent: Sequence[Spending]) -> list[Spending]:
@@ -442,7 +462,10 @@ def _by_source(spent: Sequence[Spending]) -> list[Spending]:
         before = found.get(key, one)
         worst: dict[str, Any] = {
             name: worse(getattr(before, name), getattr(one, name))
-            for worse, names in ((min, ("n", "k", "shuffled")), (max, ("local", "swap_cost", "failure", "joined")))
+            for worse, names in (
+                (min, ("n", "k", "shuffled")),
+                (max, ("local", "swap_cost", "failure", "delta", "joined")),
+            )
             for name in names
         }
         found[key] = replace(one, levels=one.levels if one.levels == before.levels else None, **worst)

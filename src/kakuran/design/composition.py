@@ -68,11 +68,14 @@ class CentralPart:
     levels : float | None
         Of records whose likelihoods have two levels, how many times as many outputs there are as near a value; None
         where no more than ε₀ is known of them.
+    delta_alone : float
+        δ of what is (ε₀, δ)-private, such as domains that were found privately: how often ε₀ need not hold.
     """
 
     n: int
     local: float
     levels: float | None = None
+    delta_alone: float = 0.0
 
     @property
     def _blanket(self) -> Blanket | None:
@@ -81,11 +84,15 @@ class CentralPart:
 
     def epsilon(self, delta: float) -> float:
         """ε of this release alone; of two bounds the smaller."""
+        if self.delta_alone:
+            return _at(self, delta)
         of_any = central_epsilon(self.n, self.local, delta)
         return of_any if self._blanket is None else min(of_any, self._blanket.central_epsilon(self.n, delta))
 
     def delta(self, epsilon: float) -> float:
         """The δ that goes with an ε of this release alone."""
+        if self.delta_alone:
+            return self.losses().delta(epsilon)
         of_any = hockey_stick(self.n, self.local, epsilon)
         return of_any if self._blanket is None else min(of_any, self._blanket.hockey_stick(self.n, epsilon))
 
@@ -95,6 +102,12 @@ class CentralPart:
 
     def losses(self) -> Losses:
         """How its privacy loss is distributed."""
+        if (
+            self.delta_alone
+        ):  # with probability δ all is given away, else the order is known (Kairouz et al., theorem 3.4)
+            kept = _local_losses(self.local)
+            certain = self.delta_alone + (1 - self.delta_alone) * kept.certain
+            return replace(kept, masses=(1 - self.delta_alone) * kept.masses, certain=certain)
         if self._blanket is None:
             return _losses(min(self.n, MOST_HIDING), self.local)
         return _blanket_losses(self.n, self._blanket)
@@ -306,4 +319,5 @@ def _advanced(parts: Sequence[CentralPart], delta: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _at(part: CentralPart, delta: float) -> float:
-    return min(part.losses().epsilon(delta), part.local)
+    found = part.losses().epsilon(delta)
+    return min(found, part.local) if part.delta_alone <= delta else found

@@ -29,7 +29,7 @@ from kakuran.parsing import naming
 from kakuran.words import Phrase
 from kakuran.writing import check_free, whole_or_nothing, write_text
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever an older kakuran could count a newer ledger wrongly."""
 IS_POSIX = os.name == "posix"
 """Elsewhere, on Windows, an open file cannot be replaced, nor a folder be synced."""

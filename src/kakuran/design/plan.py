@@ -440,6 +440,7 @@ class Plan:
             "calibration": self.calibration,
             **({} if self.certainty is None else {"certainty": self.certainty}),
             **({} if self.unit is None else self._told_of_people),
+            **({} if self.schema.private is None else {"private": list(self.schema.private)}),
             "columns": {name: fields | self._described(name) for name, fields in self.schema.to_dict().items()},
             **({} if self.is_apart else {"tells": [_describe_tell(tell) for tell in self.tells]}),
         }
@@ -466,7 +467,8 @@ class Plan:
         """The inverse of `to_dict`."""
         columns = {name: dict(column) for name, column in fields["columns"].items()}
         described = {name: column.pop("mechanism") for name, column in columns.items() if "mechanism" in column}
-        schema = Schema.from_dict(columns, **{name: fields[name] for name in _OF_PEOPLE if name in fields})
+        wishes = {name: fields[name] for name in (*_OF_PEOPLE, "private") if name in fields}
+        schema = Schema.from_dict(columns, **wishes)
         promise = fields["n"], fields["k"], fields["calibration"], fields.get("certainty")
         if "tells" in fields:
             return cls(schema, tuple(_tell_of(schema, tell) for tell in fields["tells"]), *promise)

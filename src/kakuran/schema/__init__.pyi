@@ -41,6 +41,11 @@ from .people import (
     check_same_for_a_person as check_same_for_a_person,
     draw_rows as draw_rows,
 )
+from .private import (
+    DOMAIN_DELTA as DOMAIN_DELTA,
+    CountNoise as CountNoise,
+    counted_columns as counted_columns,
+)
 from .schema import (
     Layout as Layout,
     Schema as Schema,

@@ -67,6 +67,8 @@ class Categorical:
         What stands for a missing value in the data, as 9 or "unknown"; missing is a category then.
     coded : Sequence[float] | None
         The numbers that stand for the values in files of SPSS and Stata, one each; 1, 2, … by default.
+    other : Value | None
+        The one of its values that stands for all that is not listed, and for what is missing unless that is a category.
 
     Examples
     --------
@@ -83,6 +85,7 @@ class Categorical:
     missing: Missing = "error"
     missing_codes: Sequence[Value] = ()
     coded: Sequence[float] | None = None
+    other: Value | None = None
 
     def __post_init__(self) -> None:
         check_declaration(self)
@@ -112,6 +115,14 @@ class Categorical:
                 )
         if self.coded is not None:
             self._check_coded(self.coded)
+        if self.other is not None and self.other not in self.values:
+            raise SchemaError(
+                Phrase(
+                    "column {name!r}: other must be one of its values, got {other!r}; list it, too",
+                    name=self.name,
+                    other=self.other,
+                )
+            )
 
     def _check_coded(self, coded: Sequence[float]) -> None:
         is_listed = isinstance(coded, Iterable) and not isinstance(coded, str | set | frozenset)
@@ -210,6 +221,8 @@ class Categorical:
             settings["tree"] = {parent: list(kids) for parent, kids in self.tree.children.items()}
         if self.coded is not None:
             settings["coded"] = list(self.coded)
+        if self.other is not None:
+            settings["other"] = self.other
         return settings
 
 
@@ -619,7 +632,7 @@ class Weight(Categorical):
                     middles=middles,
                 )
             )
-        plain = {"ordered": False, "tree": None, "missing": "error", "missing_codes": (), "coded": None}
+        plain = {"ordered": False, "tree": None, "missing": "error", "missing_codes": (), "coded": None, "other": None}
         settings = {"values": tuple(map(float, middles))} | plain
         role = "perturb" if perturb else "keep"
         for field, value in ({"name": name, "role": role, "classes": edges, "total": total} | settings).items():

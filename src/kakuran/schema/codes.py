@@ -90,7 +90,8 @@ def encode(
     names = attribute.names_of(reach)
     if isinstance(attribute, Numeric) and (names is None or not _holds_text(column)):
         return _encode_numbers(attribute, column, reach, is_clipped=attribute.clip and not is_released)
-    return _encode_names(attribute, names or (), column, reach)
+    other = attribute.other if isinstance(attribute, Categorical) and not is_released else None
+    return _encode_names(attribute, names or (), column, reach, other)
 
 
 def _holds_text(column: pa.Array) -> bool:
@@ -197,15 +198,21 @@ def narrowest_integer(largest: int) -> type[np.signedinteger[Any]]:
     return next(kind for kind in (np.int8, np.int16, np.int32) if largest <= np.iinfo(kind).max)
 
 
-def _encode_names(attribute: Categorical | Numeric, names: Sequence[Value], column: pa.Array, reach: int) -> Codes:
+def _encode_names(
+    attribute: Categorical | Numeric, names: Sequence[Value], column: pa.Array, reach: int, other: Value | None
+) -> Codes:
     """Look values up; in a dictionary, the few entries once and then the many indices."""
     if not pa.types.is_dictionary(column.type):
         column, value_set = _comparable(attribute, names, column)
-        found = _known(attribute, pc.index_in(column, value_set=value_set), column)
-        return _with_missing(attribute, found, reach)
+        found = pc.index_in(column, value_set=value_set)
+        if other is not None:
+            found = _with_other(attribute, found, column, names.index(other))
+        return _with_missing(attribute, _known(attribute, found, column), reach)
     words, value_set = _comparable(attribute, names, column.dictionary)
     found = pc.index_in(words, value_set=value_set)
     codes = pc.take(found, column.indices)
+    if other is not None:
+        codes = _with_other(attribute, codes, pc.take(words, column.indices), names.index(other))
     if codes.null_count > column.indices.null_count:
         _known(attribute, codes, pc.take(words, column.indices))
     return _with_missing(attribute, codes, reach)
@@ -235,6 +242,14 @@ def _encode_classes(attribute: Weight, column: pa.Array) -> Codes:
         raise DataError(attribute.name, problem, way, example=float(numbers[is_outside][0]))
     codes = np.searchsorted(attribute.classes, numbers, side="right") - 1
     return np.minimum(codes, attribute.size - 1).astype(np.int32)
+
+
+def _with_other(attribute: Categorical | Numeric, found: pa.Array, column: pa.Array, place: int) -> pa.Array:
+    """The codes found, and that of all others where a value is not listed, or is missing and that is no category."""
+    is_other = pc.is_null(found)
+    if attribute.missing == "category":
+        is_other = pc.and_(is_other, pc.is_valid(column))
+    return pc.if_else(is_other, pa.scalar(place, found.type), found)
 
 
 def _known(attribute: Categorical | Numeric, found: pa.Array, column: pa.Array) -> pa.Array:

@@ -22,6 +22,7 @@ from kakuran.schema.codes import ValueFamily, check_columns_are_unique, days_of,
 from kakuran.schema.dates import DateRange, date_between
 from kakuran.schema.orders import proposed_order
 from kakuran.schema.personal import CALLED, FEWEST_PEOPLE, PersonalKind, may_be_names, personal_kind, personal_number
+from kakuran.schema.sources.base import Source
 from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.schema.sources.opening import open_source
 from kakuran.schema.written_numbers import what_to_type
@@ -49,7 +50,7 @@ _NEARLY_AS_MANY = 0.8
 """Of the values of a person's column: a column that has so many, and follows from it, names people nearly as well."""
 _SAME_LENGTH = 7
 """Digits of whole numbers, all as long, which are rather given than counted."""
-_NAMED_LIKE_AN_ID = re.compile(r"(?i:(^|[\W_])id$)|[a-z]I[Dd]$")
+NAMED_LIKE_AN_ID = re.compile(r"(?i:(^|[\W_])id$)|[a-z]I[Dd]$")
 _NAMED_LIKE_A_KEY = re.compile(r"(?i:(^|[\W_])(id|no|nr|num|number|key)$)|[a-z](I[Dd]|No|Nr|Number|Key)$|番号$")
 _WRITTEN_NUMBER = re.compile(r"[+-]?\d{1,3}([.,' \u00a0\u202f\u2019]?\d{2,3})*([.,]\d+)?")
 
@@ -169,7 +170,7 @@ class ColumnSummary:
     def is_named_like_an_id(self) -> bool:
         """Whether whole numbers stand twice under a name such as `CustomerID` or `patient_id`."""
         is_whole = self.family == "numbers" and self._exponent == 0 and self._seen is None
-        return is_whole and _NAMED_LIKE_AN_ID.search(self.name) is not None
+        return is_whole and NAMED_LIKE_AN_ID.search(self.name) is not None
 
     @cached_property
     def personal(self) -> PersonalKind | None:
@@ -423,19 +424,7 @@ class SchemaDraft:
 def draft_of(data: Any, progress: Callable[[int], object]) -> SchemaDraft:
     """Propose an attribute for every column of a frame or of any other source, in one pass."""
     source = open_source(data)
-    check_columns_are_unique(source.names)
-    if "" in source.names:
-        place = source.names.index("") + 1
-        raise SchemaError(
-            Phrase(
-                "{described}: its column {place} has no name; give it one, or leave it out ({cause})",
-                described=source.described,
-                place=place,
-                cause=Phrase("pandas writes its index like this: to_csv(…, index=False) leaves it out")
-                if place == 1
-                else Phrase("a cell that spans several columns names the first of them only"),
-            )
-        )
+    check_named(source)
     columns = [ColumnSummary(name, source.labels(name)) for name in source.names]
     records, first = 0, None
     for part in source.parts():
@@ -452,6 +441,23 @@ def draft_of(data: Any, progress: Callable[[int], object]) -> SchemaDraft:
     drafted = [column.name for column in columns if column.is_read_off]
     remarks = {column.name: column.remark for column in columns if column.remark is not None}
     return SchemaDraft(attributes, drafted, remarks, person)
+
+
+def check_named(source: Source) -> None:
+    """Refuse a source with a column that has no name, or the name of another."""
+    check_columns_are_unique(source.names)
+    if "" in source.names:
+        place = source.names.index("") + 1
+        raise SchemaError(
+            Phrase(
+                "{described}: its column {place} has no name; give it one, or leave it out ({cause})",
+                described=source.described,
+                place=place,
+                cause=Phrase("pandas writes its index like this: to_csv(…, index=False) leaves it out")
+                if place == 1
+                else Phrase("a cell that spans several columns names the first of them only"),
+            )
+        )
 
 
 def _find_people(columns: Sequence[ColumnSummary], first: pa.RecordBatch) -> tuple[str | None, list[str]]:

@@ -98,6 +98,12 @@ def personal_kind(name: str, values: Collection[str]) -> PersonalKind | None:
     return _names(header, texts)
 
 
+def is_named_for_people(name: str) -> bool:
+    """Whether a column is named like what people are called or registered as, whatever it holds."""
+    header = _Header.of(name)
+    return header.is_called or header.is_registered
+
+
 def personal_number(name: str, numbers: Collection[int]) -> PersonalKind | None:
     """What the whole numbers of a column are of a person, if they are; those that differ are given."""
     texts, header = [*map(str, numbers)], _Header.of(name)

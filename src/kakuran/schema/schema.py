@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kakuran.errors import DataError, SchemaError
+from kakuran.errors import DataError, SchemaError, is_real
 from kakuran.parsing import YES_OR_NO, check_table, naming, parse_document, read_document, tables_of, toml_of
 from kakuran.schema.attribute import Attribute, Categorical, Dropped, Numeric, Weight, attribute_of, describe
 from kakuran.schema.codes import (
@@ -28,6 +29,7 @@ from kakuran.schema.codes import (
 from kakuran.schema.frames import to_arrow
 from kakuran.schema.infer import draft_of
 from kakuran.schema.people import written_people
+from kakuran.schema.private import DOMAIN_DELTA, private_draft
 from kakuran.schema.sources.base import Part, Source
 from kakuran.schema.sources.delimited import UNSPLIT, look_unsplit
 from kakuran.typing import Codes
@@ -53,6 +55,8 @@ class Schema:
     drafted : Sequence[str]
         The columns whose values or bounds were read off the data and that nobody has confirmed yet; nothing is
         calibrated before that.
+    private : tuple[float, float], optional
+        ε and δ of domains that were found privately; a release that uses them says so.
     remarks : Mapping[str, str]
         Why a draft has a column as it has it; comments of its file.
 
@@ -74,6 +78,7 @@ class Schema:
     person: str | None = None
     rows_a_person: int = 1
     drafted: Sequence[str] = ()
+    private: Sequence[float] | None = None
     remarks: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -110,6 +115,7 @@ class Schema:
                 )
             )
         self._check_person()
+        self._check_private()
         drafted = tuple(one.name for one in self.released if one.name in self.drafted)
         object.__setattr__(self, "drafted", drafted)
 
@@ -136,6 +142,14 @@ class Schema:
                     person=self.person,
                 )
             )
+
+    def _check_private(self) -> None:
+        if self.private is None:
+            return
+        is_pair = isinstance(self.private, list | tuple) and len(self.private) == 2 and all(map(is_real, self.private))
+        if not is_pair or not 0 < self.private[0] < math.inf or not 0 < self.private[1] < 1:
+            raise SchemaError(Phrase("private must be [ε, δ], as [0.1, 1e-7]; got {private!r}", private=self.private))
+        object.__setattr__(self, "private", tuple(map(float, self.private)))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -260,13 +274,51 @@ class Schema:
             )
 
     @classmethod
-    def infer(cls, source: Any, *, progress: Callable[[int], object] = int) -> Schema:
-        """Propose a schema for a frame, a file or any other source (`kakuran.open_source`), with a loud warning.
+    def infer(
+        cls,
+        source: Any,
+        *,
+        epsilon: float | None = None,
+        delta: float = DOMAIN_DELTA,
+        person: str | None = None,
+        progress: Callable[[int], object] = int,
+    ) -> Schema:
+        """Propose a schema for a frame, a file or any other source (`kakuran.open_source`).
 
-        The domains are read off the data, so publishing them tells something about who is in it. Edit them
-        until they say what everybody knows anyway, and say so with `confirmed`. `progress` is called with the number of
-        records read.
+        Without `epsilon` the domains are read off the data, with a loud warning: publishing them tells something about
+        who is in it. Edit them until they say what everybody knows anyway, and say so with `confirmed`.
+
+        With `epsilon` the domains are found privately and can be published as they are: they list what enough people
+        share, and all other values become "other" or the nearest bound. What is found is
+        (ε, δ)-differentially private for replacing one person, all columns together. Names of columns and the number of
+        people are taken as public, and so are types, unless it is a CSV file or a sheet, which declare none.
+
+        Parameters
+        ----------
+        source : Any
+            The frame, the file, or what else `kakuran.open_source` opens.
+        epsilon : float | None
+            ε, as 0.1; spent once more every time.
+        delta : float
+            δ.
+        person : str | None
+            With `epsilon`: the column that says whose a row is. One row of each person is then used, drawn at random;
+            without it each row counts as a person.
+        progress : Callable[[int], object]
+            Called with the number of records read.
+
+        Examples
+        --------
+        >>> import kakuran as kk
+        >>> import pandas as pd
+        >>> people = pd.DataFrame({"job": ["nurse"] * 3_000 + ["clerk"] * 2_000 + ["astronaut"]})
+        >>> kk.Schema.infer(people, epsilon=0.5)["job"].values
+        ('clerk', 'nurse', 'other')
         """
+        if epsilon is not None:
+            return cls(**private_draft(source, epsilon, delta, person, progress))
+        if person is not None:
+            raise SchemaError(Phrase("person goes with epsilon; without it, name the person in the draft"))
         return cls(**vars(draft_of(source, progress)))
 
     @classmethod
@@ -313,7 +365,10 @@ class Schema:
                 comments[heading, beside] = self.remarks[name]
         text = tables_of(tables, comments)
         wished = {name: getattr(self, name) for name in _WISHES if getattr(self, name) != getattr(Schema, name)}
-        wishes = [f"{name} = {toml_of(value)}\n" for name, value in wished.items()]
+        wishes = [
+            f"{name} = {toml_of(list(value) if isinstance(value, tuple) else value)}\n"
+            for name, value in wished.items()
+        ]
         return f"{_HEADER}{''.join(wishes)}\n{text}"
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
@@ -353,7 +408,7 @@ def _and_so_are(names: Sequence[str]) -> str:
     return Phrase(", and so are {listed}", listed=listed) if names else ""
 
 
-_WISHES = ("tell", "about", "purpose", "certainty", "person", "rows_a_person")
+_WISHES = ("tell", "about", "purpose", "certainty", "person", "rows_a_person", "private")
 _MARK = re.compile(r"^[ \t]*drafted[ \t]*=[ \t]*true[ \t]*(#.*)?\n?", re.MULTILINE)
 _HEADER = """\
 # What each column may hold and what is done with it.
@@ -364,8 +419,10 @@ _HEADER = """\
 #   bands    of a number: [0, 18, 65, 120] tells 0–17, 18–64 or 65–120; clip = true puts what lies beyond on the bounds
 #   ordered  of categories: true where their order means something
 #   step     of a date: "day", "week", "month", "quarter" or "year"; order = "d/m/y" or "m/d/y" says what 3/4/2020 is
+#   other    of categories: the value that stands for all that is not listed
 #   drafted  true where values or bounds were read off the data: nothing is calibrated before these lines are gone
 # Bounds and values should be public knowledge, not read off the data.
+# private = [ε, δ] above all columns says that domains were found privately: these may be published as they are.
 # Where people have several rows, person = "COLUMN" above all columns names the one that says whose a row is.
 """
 

@@ -77,7 +77,9 @@ CLOSE_ENOUGH = 6
 MANY_COLUMNS = 8
 COMMON_KINDS = (".csv", ".xlsx", ".parquet")
 """Of files that a release may be written to: those that colleagues open."""
-_WISHES = ("tell", "about", "purpose", "person", "rows_a_person")
+USUAL_EPSILON = 0.1
+"""What domains spend that are found privately."""
+_WISHES = ("tell", "about", "purpose", "person", "rows_a_person", "private")
 MOST_ACROSS = 24
 """Cells on a side of a table that is rehearsed."""
 
@@ -298,6 +300,15 @@ class Desk:
         confirmed = before.union(columns) if is_public else before.difference(columns)
         self._say(replace(self.draft, confirmed=confirmed))
 
+    def find_privately(self) -> None:
+        """Say of all columns what is found privately: from the source, as what is in memory has types read off it."""
+        draft, source = self.draft, self.opened.source
+        with self._doing("reading", source.rows) as advance:
+            found = Schema.infer(source, epsilon=USUAL_EPSILON, person=draft.schema.person, progress=advance)
+        made = _with(replace(draft.schema, private=found.private), found.to_dict(), found.person)
+        self._released.append((Spending.of_domains(self._suggested().name, *found.private or ()), None))
+        self._say(replace(draft, schema=made, confirmed=frozenset(made.names)))
+
     def write(self, toml: str) -> None:
         """Say all of it in TOML; what is not marked there as drafted is said to be public."""
         schema = Schema.from_toml(toml)
@@ -358,7 +369,7 @@ class Desk:
             "targets": str(self._suggested()),
             "kinds": [*dict.fromkeys((self._suggested().suffix, *COMMON_KINDS))],
             "ledgers": [*map(str, sorted(self._suggested().parent.glob("*.ledger")))],
-            "made_before": [ledger for _, ledger in self._released],
+            "made_before": [ledger for one, ledger in self._released if not one.failure],
         }
 
     def _suggested(self) -> Path:
@@ -380,9 +391,12 @@ class Desk:
         """What one more release would leave of what people were promised by those made here before."""
         spent = [one for one, _ in self._released]
         more = [*spent, Spending.of(self._plan(), self._suggested().name)]
-        apart, together = (_account_of([replace(one, joined=is_joined) for one in more]) for is_joined in (False, True))
+        apart, together = (
+            _account_of([replace(one, joined=is_joined and not one.failure) for one in more])
+            for is_joined in (False, True)
+        )
         return {
-            "number": len(more),
+            "number": sum(not one.failure for one in more),
             "apart": apart.k,
             "joined": together.k,
             "epsilon": _finite(apart.epsilon),
@@ -393,8 +407,12 @@ class Desk:
         path, place = self.opened.opening.path, self._suggested().parent
         least = min([self.draft.k, *(one.k for one, _ in self._released)])
         ledger = Ledger.create(place / f"{path.stem or 'table'}.ledger", path.name or "table", k=least)
+        self._enter(ledger)
+
+    def _enter(self, ledger: Ledger, *, only_domains: bool = False) -> None:
+        """Enter what was made here and no ledger knows of yet."""
         for number, (spending, known) in enumerate(self._released):
-            if known is None:
+            if known is None and (spending.failure or not only_domains):
                 ledger.mark(ledger.add(spending), "made")
                 self._released[number] = spending, str(ledger.path)
 
@@ -564,6 +582,8 @@ class Desk:
         with self._doing("counting", opened.rows) as advance:
             n = smallest_group(draft.schema, opened.source, advance)
         plan = self._plan() if n == self._fewest() else self._planned(n)
+        if ledger is not None:
+            self._enter(Ledger(ledger), only_domains=True)
         with self._doing("perturbing", opened.rows) as advance:
             manifest = perturb_file(opened.source, files.release, plan, ledger=ledger, force=force, progress=advance)
         commands, python = (said(opened.opening, files, draft.k, lang) for said in (commands_of, python_of))

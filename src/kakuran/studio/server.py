@@ -179,6 +179,7 @@ _CHANGES: dict[str, Callable[[Desk, _Given], object]] = {
     "open": lambda desk, given: desk.open(given["named"], given.get("sql"), **_told(given)),
     "edit": lambda desk, given: desk.edit(given["column"], given["changes"]),
     "confirm": lambda desk, given: desk.confirm(given["columns"], is_public=given["public"]),
+    "privately": lambda desk, _: desk.find_privately(),
     "wish": lambda desk, given: desk.wish(**given["wishes"]),
     "write": lambda desk, given: desk.write(given["toml"]),
     "undo": lambda desk, _: desk.undo(),

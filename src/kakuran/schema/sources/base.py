@@ -103,10 +103,13 @@ class Source(ABC):
         What to call it in an error.
     paths : Sequence[Path]
         The files it reads.
+    is_typed : bool
+        Whether it says of each column what it holds, so that no value is looked at to know that.
     """
 
     described: str
     paths: Sequence[Path] = ()
+    is_typed: bool = True
 
     @property
     @abstractmethod

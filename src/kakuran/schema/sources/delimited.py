@@ -303,6 +303,8 @@ class CsvSource(Source):
         empty text.
     """
 
+    is_typed = False
+
     def __init__(self, path: Path, written: CsvFormat = AS_FOUND, *, quotes_matter: bool = False) -> None:
         self.path = path
         self._written = written

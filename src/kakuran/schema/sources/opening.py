@@ -122,6 +122,7 @@ class ManySource(Source):
     def __init__(self, described: str, members: Sequence[Member]) -> None:
         self.described = described
         self.paths = tuple(path for member in members for path in member.source.paths)
+        self.is_typed = all(member.source.is_typed for member in members)
         self._members = members
         self._inside = members[0].source.names
         self._told = self._kinds_told()

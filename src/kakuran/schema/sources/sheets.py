@@ -38,6 +38,8 @@ class SheetSource(Source):
         Which; need not be told where one only has anything in it.
     """
 
+    is_typed = False
+
     def __init__(self, path: Path, sheet: str | None = None) -> None:
         self.path, self.described, self.paths = path, str(path), (path,)
         self._sheet = sheet

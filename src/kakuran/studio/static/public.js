@@ -28,6 +28,7 @@ const Public = (() => {
         ),
       ),
       unconfirmed(studio),
+      spent(state.wishes.private),
       offer(studio),
       element(
         "div",
@@ -51,8 +52,12 @@ const Public = (() => {
       { class: "notice", "aria-label": say("public.warning") },
       element("p", {}, counted("public.unsure", columns.length, { columns: columns.join(", ") })),
       button("confirm-all", say("public.all"), () => studio.change("confirm", { columns, public: true })),
+      button("find-privately", say("public.privately"), () => studio.change("privately", {})),
+      element("p", { class: "small" }, say("public.privately.help")),
     );
   }
+
+  const spent = (budget) => (budget ? element("p", { class: "small" }, say("public.spent", { epsilon: plain(budget[0]), delta: budget[1] })) : null);
 
   /** What bands would gain, which takes a moment: of all columns here, and of each where its card has left room. */
   function offer(studio) {
