@@ -136,7 +136,7 @@ def measures(found: Imports) -> list[Measure]:
         Measure("names of classes and aliases defined twice", len(twice), 0),
         Measure("pairs of packages that import each other", len(both_ways), 0),
         Measure('modules that `release.crosstab("job", "sex")` passes', passed("crosstab"), 18),
-        Measure("modules that `kakuran perturb` passes through", passed("perturb"), 28),
+        Measure("modules that `kakuran perturb` passes through", passed("perturb"), 30),
     ]
 
 
