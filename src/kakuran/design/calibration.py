@@ -385,7 +385,7 @@ def _groups(
                 columns=", ".join(attribute.name for attribute in schema.kept),
             )
         )
-    return n if isinstance(n, Sequence) and not isinstance(n, str) else [n]  # type: ignore[list-item]
+    return n if isinstance(n, Sequence) else [n]
 
 
 def _largest_rung(crowd: Crowd, k: float, recipe: Recipe) -> float:
