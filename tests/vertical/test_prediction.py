@@ -273,6 +273,16 @@ def test_a_refusal_that_depends_on_values_is_written_down_and_counts_a_bit(tmp_p
     remembered(plan, fits, others, memory)
 
 
+def test_a_refusal_counts_against_every_column_where_the_table_has_one_without_a_name(tmp_path):
+    """Tables with an index come so from pandas; the bit was taken for one of that column."""
+    plan, fits, tables = fitted_on({"ill": ILL, "income": INCOME}, {"ill": 1.0, "income": 1.0})
+    indexed = tables["bank"].append_column("", [np.arange(900)])
+    wide = indexed.set_column(1, "ill", pa.array(30 * ILL))
+    for bank in (wide, indexed):
+        with pytest.raises(GuardError, match="bits of each person's ill, which take"):
+            remembered(plan, fits, tables | {"bank": bank}, tmp_path / "runs")
+
+
 def test_a_value_too_large_to_predict_is_a_refusal_that_counts(tmp_path):
     memory = tmp_path / "runs"
     plan, fits, tables = fitted_on({"ill": ILL, "income": INCOME}, {"ill": 1.0, "income": 1.0})

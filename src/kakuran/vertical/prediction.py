@@ -187,7 +187,7 @@ def _check_told(
     """
     models: list[dict[str, tuple[float, float]]] = [_about(fit, receiver, deviations), *map(json.loads, before)]
     bits = {name: bits for model in reversed(models) for name, (_, bits) in model.items()}
-    further = _varied(table, sorted(bits.keys() - fit.own.keys()))
+    further = _varied(table, sorted(bits.keys() - fit.own.keys() - {""}))  # what a refusal tells is of no column
     names = [*fit.own, *further.names]
     if not fit.own:
         return
