@@ -9,10 +9,11 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.vertical.companies import companies
 
 from kakuran.errors import GuardError, ProtocolError
 from kakuran.vertical import Party, VerticalPlan, fit_vertically, gram, predict_together
-from kakuran.vertical.messages import CrossSums
+from kakuran.vertical.messages import CrossSums, InterceptPart, OwnMoments
 from kakuran.vertical.party import side_by_side
 
 pytestmark = pytest.mark.usefixtures("ids_are_masked_only")
@@ -210,3 +211,38 @@ def test_predictions_of_several_models_end_before_they_tell_whole_records(tmp_pa
     assert found["visits"] < 0.15 * PEOPLE
     assert found["children"] < 0.4 * PEOPLE
     assert found["ill"] < 0.7 * PEOPLE
+
+
+def test_a_party_that_hangs_up_and_comes_back_with_other_moments_gets_the_same_part_of_the_intercept(tmp_path):
+    """Each model's part is one equation in our means, and models were for the asking: three told all of three."""
+    case, parts = companies(120, 3, 3, search="none"), []
+
+    def run(name, links, more):
+        party = Party(name, case.plan, case.frames[name], state=tmp_path / name)
+        if name == "bob":
+            link = links["alice"]
+            send, receive = link.send, link.receive
+
+            def lie(message):
+                if isinstance(message, OwnMoments):
+                    told = message.moments.copy()
+                    told[0, 1:] += more
+                    told[1:, 0] += more
+                    message = OwnMoments(told, message.target_scale)
+                send(message)
+
+            def hang_up(kind, **options):
+                message = receive(kind, **options)
+                if kind is InterceptPart:
+                    parts.append(message.value)
+                    raise OSError("enough")
+                return message
+
+            link.send, link.receive = lie, hang_up
+        party.fit(links)
+
+    for more in (0.0, 0.05, -0.05):
+        with pytest.raises(OSError, match="enough"):
+            side_by_side(["alice", "bob"], lambda name, links, more=more: run(name, links, more))
+    assert len(parts) == 3
+    assert len(set(parts)) == 1

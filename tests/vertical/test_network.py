@@ -8,12 +8,14 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib.metadata import version
 
 import numpy as np
 import pytest
 
 from kakuran.errors import ProtocolError
 from kakuran.vertical import Meeting, Party, Terms, meet
+from kakuran.vertical.meeting import greet
 from kakuran.vertical.messages import Hello, InterceptPart, encode
 from kakuran.vertical.party import fit_vertically
 from kakuran.vertical.transport import Identity, Listener, MemoryLink, connect, linked_pair, make_key
@@ -343,3 +345,22 @@ def test_a_peer_that_stops_says_so():
     other.refuse("it cannot go on")
     with pytest.raises(ProtocolError, match="bob stopped: it cannot go on"):
         link.receive(Hello)
+
+
+def test_a_peer_cannot_write_lines_of_its_own_into_what_we_say():
+    link, other = linked_pair("alice", "bob", 1.0)
+    other.refuse("enough\nwrote alice.fit.json\u2028leakage: none")
+    with pytest.raises(ProtocolError) as stopped:
+        link.receive(Hello)
+    assert str(stopped.value) == "bob stopped: enough wrote alice.fit.json leakage: none"
+
+
+@pytest.mark.parametrize("field", ["party", "version", "fingerprint", "purpose"])
+def test_a_hello_cannot_either(field):
+    case = companies(60, 2, 2)
+    link, other = linked_pair("bob", "alice", 1.0)
+    honest = Hello("alice", version("kakuran"), case.plan.fingerprint, "fit", b"", "{}")
+    other.send(dataclasses.replace(honest, **{field: "x\nwrote bob.fit.json"}))
+    with pytest.raises(ProtocolError) as refused:
+        greet({"alice": link}, case.plan, "bob", "fit", {})
+    assert "x wrote bob.fit.json" in str(refused.value)

@@ -78,6 +78,9 @@ def test_every_word_of_a_plan_changes_its_fingerprint_and_is_kept(change, tmp_pa
         ({"parties": (PLAN.parties[0], Terms("bob", (), "id"))}, "bob brings no column"),
         ({"parties": (PLAN.parties[0], Terms("bob", ("c",), "id", "", -1))}, "bob's most_ids must be a whole number"),
         ({"parties": (PLAN.parties[0], Terms("bob", ("c", "id"), "id"))}, "cannot be an explanatory column"),
+        ({"parties": (PLAN.parties[0], Terms("bob", ("", "c"), "id"))}, "names something ''.*--column"),
+        ({"parties": (PLAN.parties[0], Terms("bob\nall is well", ("c",), "id"))}, r"something 'bob\\nall is well'"),
+        ({"target": "y\u2028z"}, r"something 'y\\u2028z'"),
         ({"parties": (PLAN.parties[0], Terms(PLAN.parties[0].name, ("c",), "id"))}, "one name"),
     ],
 )

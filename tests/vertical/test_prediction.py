@@ -253,6 +253,26 @@ def test_nobody_makes_the_step_larger_by_a_spread_it_does_not_have(monkeypatch):
         assert fit.spreads["carol"] == pytest.approx(most)
 
 
+@pytest.mark.parametrize(("times", "is_said"), [(1, False), (10, True)])
+def test_parts_much_larger_than_those_fitted_are_said(times, is_said):
+    """A bank that sent any numbers made the shop predict any, and nobody heard of it."""
+    plan, fits, tables = fitted_on({"visits": VISITS, "income": INCOME}, {"visits": 0.5, "income": 1.0})
+    said = []
+
+    def run(name, links):
+        if name == "bank":
+            link = links["shop"]
+            send = link.send
+            link.send = lambda message: send(
+                MaskedPart(times * message.words) if isinstance(message, MaskedPart) else message
+            )
+        notify = said.append if name == "shop" else lambda _: None
+        return predict_together(links, plan, fits[name], tables[name], receiver="shop", notify=notify)
+
+    side_by_side(["bank", "shop"], run)
+    assert any("times as large as among those fitted" in sentence for sentence in said) == is_said
+
+
 def test_few_people_are_not_predicted():
     plan, fits, tables = fitted_on({"visits": VISITS, "income": INCOME}, {"visits": 0.5, "income": 1.0})
     with pytest.raises(GuardError, match="only 19 people would be predicted, fewer than 20"):
@@ -271,6 +291,16 @@ def test_a_refusal_that_depends_on_values_is_written_down_and_counts_a_bit(tmp_p
     with pytest.raises(GuardError, match=r"tell shop 1\.\d bits of each person's ill, .*--despite-earlier-runs"):
         remembered(plan, fits, some, memory)
     remembered(plan, fits, others, memory)
+
+
+def test_a_refusal_counts_against_every_column_where_the_table_has_one_without_a_name(tmp_path):
+    """Tables with an index come so from pandas; the bit was taken for one of that column."""
+    plan, fits, tables = fitted_on({"ill": ILL, "income": INCOME}, {"ill": 1.0, "income": 1.0})
+    indexed = tables["bank"].append_column("", [np.arange(900)])
+    wide = indexed.set_column(1, "ill", pa.array(30 * ILL))
+    for bank in (wide, indexed):
+        with pytest.raises(GuardError, match="bits of each person's ill, which take"):
+            remembered(plan, fits, tables | {"bank": bank}, tmp_path / "runs")
 
 
 def test_a_value_too_large_to_predict_is_a_refusal_that_counts(tmp_path):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -400,11 +400,26 @@ def pool_moments(
         blocks[peer, peer], scales[peer] = their_own.moments, their_own.target_scale
         for message in crossed:
             blocks[message.rows, message.columns] = message.moments
-    moments = _assembled(plan, blocks, records, scales[plan.holder], bits)
+    moments = _as_first_told(
+        _assembled(plan, blocks, records, scales[plan.holder], bits), checkpoints, is_over=len(done) == len(links)
+    )
     seen = {name: column for peer in links for name, column in zip(plan.held_by(peer), known[peer][1].T, strict=True)}
     theirs = [name for name in (*plan.columns, plan.target) if name in seen]
     are_theirs = ~moments.are_of(own.names)
     check_lengths(np.column_stack([seen[name] for name in theirs]), moments.matrix[np.ix_(are_theirs, are_theirs)])
+    return moments
+
+
+def _as_first_told(moments: Moments, checkpoints: Checkpoints, *, is_over: bool) -> Moments:
+    """The moments, or those of the run that goes on: others would be another model, with another part of the intercept.
+
+    As many models as we have columns would tell all our means.
+    """
+    if is_over and "moments" in checkpoints.tags():
+        kept = checkpoints.load("moments")[1]
+        return replace(moments, matrix=kept["matrix"], target_scale=float(kept["target_scale"]))
+    scale = np.array(moments.target_scale)
+    checkpoints.save("moments", "", {}, matrix=moments.matrix, target_scale=scale)
     return moments
 
 

@@ -19,7 +19,7 @@ from kakuran.errors import ProtocolError
 from kakuran.randomness import Randomness
 from kakuran.sockets import in_address
 from kakuran.vertical.earlier import EarlierRuns
-from kakuran.vertical.messages import Hello
+from kakuran.vertical.messages import Hello, in_one_line
 from kakuran.vertical.plan import Limits, VerticalPlan
 from kakuran.vertical.transport import Identity, Link, Listener, connect
 from kakuran.words import Phrase
@@ -65,7 +65,7 @@ def greet(links: Mapping[str, Link], plan: VerticalPlan, me: str, purpose: str, 
 
 def _checked(theirs: Hello, ours: Hello, peer: str) -> Hello:
     party, version, fingerprint, purpose = (
-        text[:100] for text in (theirs.party, theirs.version, theirs.fingerprint, theirs.purpose)
+        in_one_line(text, 100) for text in (theirs.party, theirs.version, theirs.fingerprint, theirs.purpose)
     )
     if theirs.party != peer:
         raise ProtocolError(Phrase("expected {peer}, but {party} answered", peer=peer, party=party))

@@ -270,6 +270,11 @@ def numbers(count: int) -> int:
     return 8 * count + 256
 
 
+def in_one_line(text: str, most: int) -> str:
+    """The beginning of what a peer said, without lines by which it would seem that we said something."""
+    return " ".join(text[:most].splitlines())
+
+
 def encode(message: Message) -> bytes:
     """A message as one frame."""
     kind = type(message)

@@ -346,6 +346,15 @@ def _check_columns(plan: VerticalPlan) -> None:
         raise ProtocolError(
             Phrase("the plan has two columns {value!r}; rename one of them in the data", value=repeated[0])
         )
+    for name in (*plan.names, *plan.columns, plan.target, *(terms.id for terms in plan.parties)):
+        if not name.strip() or len(name.splitlines()) > 1:
+            raise ProtocolError(
+                Phrase(
+                    "the plan names something {name!r}; a name is one line, and not blank: rename it in the data, or "
+                    "leave it out (--column names the columns to bring)",
+                    name=name,
+                )
+            )
     if len(set(plan.names)) < len(plan.names):
         raise ProtocolError(Phrase("two parties of the plan have one name: {names}", names=", ".join(plan.names)))
     for terms in plan.parties:

@@ -34,6 +34,8 @@ from kakuran.vertical.plan import VerticalPlan
 from kakuran.vertical.transport import Link, give_up
 from kakuran.words import Phrase, so_many_people, so_many_records
 
+_FAR_LARGER = 3
+"""Parts so many times as large as among those fitted are none that the model was made for."""
 _STRICTER = 4 / 3
 """Several models together have to leave so many times as many bits as one; else two told 39 % of 14 equal answers."""
 
@@ -154,7 +156,17 @@ def _predict(
     part, steps = fit.part(dict(zip(own.names, own.values.T, strict=True)), len(rows)), np.zeros(len(rows), np.int64)
     for link in links.values():
         steps = steps + _words(link.receive(MaskedPart, most=numbers(len(rows))).words, len(rows), link)
-    return Predictions(rows, part + steps.astype(np.float64) * fit.step(receiver))
+    theirs = steps.astype(np.float64) * fit.step(receiver)
+    fitted_spread = sum(spread for party, spread in fit.spreads.items() if party != receiver)
+    if (times := float(np.sqrt((theirs**2).mean())) / max(fitted_spread, fit.step(receiver))) > _FAR_LARGER:
+        notify(
+            Phrase(
+                "the others' parts of these predictions are {times:.3g} times as large as among those fitted: either "
+                "these are people of another kind, or the parts are not those of the model",
+                times=times,
+            )
+        )
+    return Predictions(rows, part + theirs)
 
 
 def _check_people(count: int, plan: VerticalPlan) -> None:
@@ -187,7 +199,7 @@ def _check_told(
     """
     models: list[dict[str, tuple[float, float]]] = [_about(fit, receiver, deviations), *map(json.loads, before)]
     bits = {name: bits for model in reversed(models) for name, (_, bits) in model.items()}
-    further = _varied(table, sorted(bits.keys() - fit.own.keys()))
+    further = _varied(table, sorted(bits.keys() - fit.own.keys() - {""}))  # what a refusal tells is of no column
     names = [*fit.own, *further.names]
     if not fit.own:
         return

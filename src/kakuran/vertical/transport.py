@@ -31,7 +31,7 @@ from cryptography.x509.oid import NameOID
 
 from kakuran.errors import ProtocolError
 from kakuran.sockets import client_of, in_address, listen_on
-from kakuran.vertical.messages import HEADER_SIZE, Message, Refusal, decode, encode, read_header
+from kakuran.vertical.messages import HEADER_SIZE, Message, Refusal, decode, encode, in_one_line, read_header
 from kakuran.vertical.plan import VerticalPlan
 from kakuran.words import Phrase
 
@@ -179,7 +179,8 @@ class Link(ABC):
         message = decode(frame)
         self.transcript.note("received", type(message).__name__, frame)
         if isinstance(message, Refusal):
-            raise ProtocolError(Phrase("{peer} stopped: {reason}", peer=self.peer, reason=message.reason[:200]))
+            said = in_one_line(message.reason, 200)
+            raise ProtocolError(Phrase("{peer} stopped: {reason}", peer=self.peer, reason=said))
         return cast(M, message)
 
     def check_due(self, got: type[Message], size: int, expected: type[Message], most: int | None) -> None:
