@@ -297,3 +297,15 @@ def test_an_interval_of_a_ratio_holds_what_chance_does_not_exclude(size, is_any)
         assert (low[0], high[0]) == (-np.inf, np.inf)
     else:
         assert [low[0], high[0]] == pytest.approx([tried[held].min(), tried[held].max()], abs=2e-4)
+
+
+def test_the_mean_of_a_number_that_was_put_on_its_bounds_says_so():
+    table = pa.table({"amount": [5, 20, 30, 900] * 200, "kind": ["a", "b"] * 400})
+    for is_clipped in (True, False):
+        high = 300 if is_clipped else 900
+        amount = kk.Numeric("amount", 0, high, step=1, clip=is_clipped)
+        schema = kk.Schema([amount, kk.Categorical("kind", ["a", "b"])])
+        release = kk.perturb(table, kk.calibrate(schema, n=800, k=2))
+        told = "; amount below 0 or above 300 counts as that bound (clip)"
+        assert release.mean("amount").reason.endswith(told) == is_clipped
+        assert "clip" not in release.share("kind == 'a'").reason

@@ -81,3 +81,12 @@ def test_a_draft_that_fails_is_withdrawn_and_one_too_many_is_refused(kakuran, fo
     refused = kakuran(*INFER, "--ledger", "all.ledger", "--force")
     assert refused.returncode == 4
     assert "Take a smaller epsilon, or declare domains from public knowledge" in refused.stderr
+
+
+def test_columns_that_a_private_draft_drops_are_named_with_the_reason(kakuran, folder):
+    rows = [f"{place},{'ab'[place % 2]},note {place}\n" for place in range(9_000)]
+    (folder / "all.csv").write_text("customer_id,x,y\n" + "".join(rows), encoding="utf-8")
+    said = kakuran(*INFER).stderr
+    assert "dropped: y (no value is shared by enough people; declare values from public knowledge)" in said
+    assert "dropped: customer_id (" in said
+    assert "dropped: x" not in said

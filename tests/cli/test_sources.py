@@ -177,7 +177,7 @@ def test_a_semicolon_file_in_shift_jis_goes_all_the_way_to_a_plain_release(kakur
     people.to_csv(folder / "people.csv", sep=";", index=False, encoding="cp932", lineterminator="\r\n")
     refused = kakuran("schema", "infer", "people.csv", "-o", "draft.toml")
     assert refused.returncode == 3
-    assert "perhaps cp932 (Shift-JIS); name its encoding with --encoding" in refused.stderr
+    assert "perhaps cp932 (Shift-JIS). Add --encoding cp932 " in refused.stderr
     told = ("--encoding", "cp932")
     assert kakuran("schema", "infer", "people.csv", "-o", "draft.toml", *told).returncode == 0
     assert kakuran("schema", "confirm", "draft.toml").returncode == 0

@@ -40,6 +40,12 @@ def test_a_csv_file_is_for_excel_and_a_page_beside_it_says_what_must_not_be_read
     assert sorted(path.name for path in folder.iterdir()) == ["out.parquet", "plain.about.html", "plain.csv"]
 
 
+def test_what_is_said_of_made_up_records_is_said_in_japanese(kakuran, folder):
+    told = kakuran("synthesise", "out.parquet", "-o", "plain.csv", "--copies", 2, "--lang", "ja").stdout.splitlines()
+    assert told[0].startswith("架空のレコード 800 件を 2 組（copy, sex, ")
+    assert told[1].startswith("表の誤ったセルに入る人の見込み：1 元表 ")
+
+
 def test_parquet_holds_several_copies_and_says_itself_what_it_is(kakuran, folder):
     options = ("--rows", 300, "--copies", 2, "--lang", "ja", "--json")
     found = json.loads(kakuran("synthesise", "out.parquet", "-o", "plain.parquet", *options).stdout)

@@ -206,7 +206,7 @@ class TestDomains:
     @pytest.mark.parametrize("mark", ["", "NA", "N/A", "null", "NaN"])
     def test_what_infer_takes_for_a_missing_number_perturbing_does_too(self, mark, tmp_path):
         (tmp_path / "in.csv").write_text(f"age,x\n1,a\n{mark},b\n3,a\n")
-        with pytest.warns(kk.InferredDomainWarning, match="Have missing values .* age"):
+        with pytest.warns(kk.InferredDomainWarning, match="Have missing values.* age"):
             inferred = kk.Schema.infer(tmp_path / "in.csv")
         schema = kk.Schema([kk.Numeric("age", 1, 3, step=1, missing="category"), inferred["x"]])
         perturb_file(tmp_path / "in.csv", tmp_path / "out.parquet", noiseless(schema), shuffle=False)

@@ -227,11 +227,34 @@ class TestMissing:
     )
     def test_columns_with_missing_values_are_mentioned_with_the_way_out(self, table):
         message = warning_for(table)
-        assert message.endswith('Have missing values (fill them in, or set missing = "category"): x.')
+        assert message.endswith(
+            'Have missing values, drafted as a value of their own (missing = "category"; or fill them in, and '
+            "take that out): x."
+        )
 
     def test_numbers_with_missing_values_are_mentioned_as_others_are(self):
         message = warning_for(pd.DataFrame({"x": [1.0, np.nan], "y": [1, 2]}))
-        assert message.endswith('Have missing values (fill them in, or set missing = "category"): x.')
+        assert message.endswith(
+            'Have missing values, drafted as a value of their own (missing = "category"; or fill them in, and '
+            "take that out): x."
+        )
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            ["a", None],
+            [True, None],
+            [1.5, None],
+            [1, 2, None],
+            [datetime.date(2024, 1, 1), datetime.date(2024, 5, 1), None],
+        ],
+        ids=str,
+    )
+    def test_a_draft_once_confirmed_takes_the_table_that_it_was_drafted_from(self, values):
+        table = pa.table({"x": values * 50, "y": ["a", "b"] * (25 * len(values))})
+        drafted = inferred(table)
+        assert (drafted["x"].missing, drafted["y"].missing) == ("category", "error")
+        drafted.confirmed().validate(table)
 
     def test_nothing_is_said_of_missing_values_when_there_are_none(self):
         assert "missing" not in warning_for(pa.table(COLUMNS))
@@ -239,9 +262,9 @@ class TestMissing:
     def test_an_empty_field_of_a_csv_file_is_missing_and_no_category(self, tmp_path):
         path = tmp_path / "people.csv"
         path.write_text("job,age\nnurse,1\n,2\nclerk,\n")
-        assert inferred(path)["job"] == kk.Categorical("job", ["clerk", "nurse"])
+        assert inferred(path)["job"] == kk.Categorical("job", ["clerk", "nurse"], missing="category")
         message = warning_for(path)
-        assert message.endswith('missing = "category"): job, age.')
+        assert message.endswith("take that out): job, age.")
 
 
 def written(days, template):
@@ -381,7 +404,7 @@ class TestRefusals:
 def test_codes_with_leading_zeros_in_a_csv_file_are_text(tmp_path):
     (tmp_path / "codes.csv").write_text("code,size,part\n01,10,0.5\n10,0,00.25\n,7,-0.1\n")
     code, size, part = inferred(tmp_path / "codes.csv")
-    assert code == kk.Categorical("code", ["01", "10"])
+    assert code == kk.Categorical("code", ["01", "10"], missing="category")
     assert size == kk.Numeric("size", 0, 10, step=1)
     assert part == kk.Categorical("part", ["-0.1", "0.5", "00.25"])
 
@@ -435,6 +458,7 @@ def test_a_draft_remarks_beside_a_column_what_its_reader_has_to_mend():
     amounts = [f"{one}.{place:03},5" for place in range(200) for one in (1, 2)]
     table = pa.table({"smokes": ["yes", "no", None, "no"] * 100, "income": amounts})
     draft = kk.Schema.infer(table).to_toml()
-    assert 'values = ["no", "yes"]  # has missing values: fill them in, or write missing = "category" below' in draft
+    assert 'values = ["no", "yes"]  # has missing values, drafted as a value of their own' in draft
+    assert 'missing = "category"\n' in draft
     assert 'role = "drop"  # numbers that are not written plainly: say how with --decimal and --thousands' in draft
     assert "looks like an identifier" not in draft

@@ -174,6 +174,18 @@ class TestCells:
         assert attribute_of_cells("x", found)[0] == kk.Categorical("x", ["a", "b", "other"], other="other")
         assert attribute_of_cells("x", {"other": 100, "a": 100})[0].values == ("a", "other", "other 2")
 
+    @pytest.mark.parametrize("word", ["NA", "#N/A", "NaN", "null"])
+    def test_words_that_stand_for_missing_beside_numbers_are_missing_as_a_reader_of_files_has_it(self, word, tmp_path):
+        path = tmp_path / "in.csv"
+        path.write_text("x\n" + "".join(f"{one}\n{one + 300}\n{word}\n" for one in range(300)), encoding="utf-8")
+        drafted = kk.Schema.infer(path, epsilon=1)
+        assert isinstance(drafted["x"], kk.Numeric)
+        assert drafted["x"].missing == "category"
+        kk.perturb_file(path, tmp_path / "out.csv", kk.calibrate(drafted, n=900, k=2))
+
+    def test_words_that_stand_for_missing_are_values_among_other_words(self):
+        assert attribute_of_cells("x", {"NA": 100, "EU": 100})[0].values == ("EU", "NA", "other")
+
     def test_nothing_found_and_two_kinds_found_are_dropped_with_the_way_out(self):
         for found, said in (({}, "declare values from public knowledge"), ({"a": 90, 3: 80}, "make it one kind")):
             attribute, remark = attribute_of_cells("x", found)

@@ -142,6 +142,8 @@ def test_a_release_is_no_longer_about_a_column_that_is_not_told(desk):
 def test_odd_columns_are_found_and_a_remedy_mends_them(folder):
     desk = Desk(folder)
     desk.open(str(folder / "odd.parquet"))
+    assert ("job", "missing") not in {(one["column"], one["kind"]) for one in desk.to_dict()["odd"]}
+    desk.edit("job", {"missing": "error"})
     odd = {(one["column"], one["kind"]): one["remedies"] for one in desk.to_dict()["odd"]}
     assert {("member", "identifier"), ("job", "missing")} <= set(odd)
     desk.edit("member", odd["member", "identifier"][0]["changes"])

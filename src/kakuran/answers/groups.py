@@ -469,21 +469,32 @@ def _by_counts(
         unsure.covariance_of(slopes[:, 1:], reader.held(asking.about, [axis.name for axis in axes])),
         lambda _: np.full(groups.count, np.nan),
         "counts",
-        _reason(targets),
+        _reason(reader.plan, targets),
         [[heaped(place, one) for one in target.heaped] for place, target in enumerate(targets) if target.heaped],
     )
 
 
-def _reason(targets: Sequence[ReadNumber]) -> Phrase:
-    """How it was found; where in its bands a number lies nobody tells."""
-    banded = [target.name for target in targets if target.filling is not None]
-    if not banded:
-        return Phrase("unbiased, from what records tell of it")
-    return Phrase(
-        "from what records tell of it, with numbers taken to lie smoothly within their bands; as {column} may heap "
-        "there, the interval is wider. Shares of bands are surer, and so is its mean in a release without bands",
-        column=banded[-1],
-    )
+def _reason(plan: Plan, targets: Sequence[ReadNumber]) -> Phrase:
+    """How it was found; where in its bands, and how far beyond its bounds, a number lies nobody tells."""
+    reason = Phrase("unbiased, from what records tell of it")
+    for target in targets:
+        if target.filling is not None:
+            reason = Phrase(
+                "from what records tell of it, with numbers taken to lie smoothly within their bands; as {column} may "
+                "heap there, the interval is wider. Shares of bands are surer, and so is its mean in a release without "
+                "bands",
+                column=target.name,
+            )
+    for attribute in plan.schema.some([target.name for target in targets]):
+        if isinstance(attribute, Numeric) and attribute.clip:
+            reason = Phrase(
+                "{reason}; {column} below {low} or above {high} counts as that bound (clip)",
+                reason=reason,
+                column=attribute.name,
+                low=attribute.written(attribute.low),
+                high=attribute.written(attribute.high),
+            )
+    return reason
 
 
 def _indicators(size: int) -> Array:

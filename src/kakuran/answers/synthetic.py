@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import combinations
 from typing import Any
 
@@ -22,7 +23,7 @@ from kakuran.answers.reader import JointTables, Reader, check_told, model_cells
 from kakuran.counts import Cells, Tally, cells_of, every_code
 from kakuran.defaults import DEFAULT_LEVEL, check_level
 from kakuran.design import ExpectedError, Plan, expected_error
-from kakuran.errors import ArgumentError, SchemaError, counted
+from kakuran.errors import ArgumentError, SchemaError
 from kakuran.model import JointModel
 from kakuran.schema import Layout, decode_columns
 from kakuran.typing import Array, Codes, Indices, Progress
@@ -189,8 +190,11 @@ class SyntheticTable(Answer):
         return dict(zip(table.column_names, table.columns, strict=True))
 
     def __str__(self) -> str:
-        copies = "" if len(self) == 1 else f", {counted(len(self), 'copy', 'copies')}"
-        return f"{counted(self.n, 'made-up record')}{copies} of {', '.join(self.columns)}; {self.reason}"
+        records = Phrase("1 made-up record") if self.n == 1 else Phrase("{count:,} made-up records", count=self.n)
+        if len(self) > 1:
+            records = Phrase("{records}, {count:,} copies", records=records, count=len(self))
+        columns = ", ".join(self.columns)
+        return Phrase("{records} of {columns}; {reason}", records=records, columns=columns, reason=self.reason)
 
     def to_dict(self) -> dict[str, Any]:
         """What it is, in plain values; the records are in its table."""
@@ -277,8 +281,12 @@ class SyntheticQuality(Answer):
         return cls(tuple(ways), at_least, by_chance, pmse, pmse_ratio)
 
     def __str__(self) -> str:
-        told = (f"{way}-way {expected:.1%}" for way, expected in zip(self.ways, self.expected, strict=True))
-        return f"expected in the wrong cell of a table: {', '.join(told)}"
+        told = [
+            Phrase("{way}-way {expected:.1%}", way=way, expected=expected)
+            for way, expected in zip(self.ways, self.expected, strict=True)
+        ]
+        tables = reduce(lambda one, other: Phrase("{one}, {other}", one=one, other=other), told)
+        return Phrase("expected in the wrong cell of a table: {tables}", tables=tables)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for programs."""

@@ -378,7 +378,10 @@ def synthesise(
         found = opened.synthesise(rows, copies, progress=advance)
     with working("drawing"):
         quality = save_synthetic(found, output, lang=results.lang, force=results.force)
-    results.answer(found.to_dict() | {"quality": quality.to_dict()}, lambda: answer_text(f"{found}\n{quality}"))
+    results.answer(
+        found.to_dict() | {"quality": quality.to_dict()},
+        lambda: answer_text(f"{said(str(found))}\n{said(str(quality))}"),
+    )
     say(
         Phrase(
             "wrote {file}: no row of it is a person; {page} says what must not be read from it",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -104,7 +104,7 @@ def infer(
 def _found_privately(source: Source, output: Path, privacy: PrivateOptions) -> Schema:
     """Write what enough people share; whatever is said of it follows from the file, or from what is public."""
     from kakuran.design import Ledger, Spending
-    from kakuran.schema import CountNoise, Schema, counted_columns
+    from kakuran.schema import CountNoise, Dropped, Schema, counted_columns
     from kakuran.writing import write_text
 
     columns = len(counted_columns(source.names, privacy.person))
@@ -128,6 +128,9 @@ def _found_privately(source: Source, output: Path, privacy: PrivateOptions) -> S
             **privacy.budget,
         )
     )
+    for one in schema:
+        if isinstance(one, Dropped) and one.name in schema.remarks:
+            say(Phrase("dropped: {name} ({reason})", name=one.name, reason=schema.remarks[one.name]))
     if privacy.person is None:
         say(Phrase("each row counts as a person; where people have several rows, name whose they are with --person"))
     if privacy.ledger is not None:
@@ -167,8 +170,7 @@ def _read_off(source: Source, output: Path) -> Schema:
     if schema.drafted:
         confirm_it = shlex.join(["kakuran", "schema", "confirm", str(output)])
         say(Phrase("once all that it says is public knowledge, say so: {command}", command=confirm_it))
-    # What is missing is counted apart: a draft does not say yet what becomes of it.
-    numbers = [replace(one, missing="category") for one in schema.perturbed if type(one) is Numeric]
+    numbers = [one for one in schema.perturbed if type(one) is Numeric]
     with progress("counting", source.rows) as advance:
         cells = [[every_code(one)] for one in numbers]
         others = [Dropped(name) for name in source.names if name not in {one.name for one in numbers}]

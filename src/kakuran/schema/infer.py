@@ -17,7 +17,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kakuran.errors import DataError, InferredDomainWarning, SchemaError
-from kakuran.schema.attribute import FARTHEST, LARGEST_GRID, Attribute, Categorical, Dropped, Numeric
+from kakuran.schema.attribute import (
+    FARTHEST,
+    LARGEST_GRID,
+    Attribute,
+    Categorical,
+    Dropped,
+    Numeric,
+    attribute_of,
+    describe,
+)
 from kakuran.schema.codes import ValueFamily, check_columns_are_unique, days_of, family_of, in_words
 from kakuran.schema.dates import DateRange, date_between
 from kakuran.schema.orders import proposed_order
@@ -233,7 +242,7 @@ class ColumnSummary:
         if self.may_be_names:
             return Phrase('perhaps names of people: if so, set role = "drop"')
         if self.has_missing and self.order is None and not self.is_dropped:
-            return Phrase('has missing values: fill them in, or write missing = "category" below')
+            return Phrase("has missing values, drafted as a value of their own: or fill them in, and take that out")
         if self.order is None or self.is_dropped:
             return None
         if not self.order[1]:
@@ -315,7 +324,13 @@ class ColumnSummary:
         self._exponent = max(min(self._exponent, coarsest), finest)
 
     def attribute(self) -> Attribute:
-        """The attribute to propose."""
+        """The attribute to propose; what is missing is a value of its own, so that the table fits its draft."""
+        proposed = self._proposed()
+        if isinstance(proposed, Dropped) or not self.has_missing:
+            return proposed
+        return attribute_of(self.name, describe(proposed) | {"missing": "category"})
+
+    def _proposed(self) -> Attribute:
         if self.holds_dates:
             return self._date()
         if self.personal is not None or self.follows is not None or self.numbers_rows:
@@ -570,7 +585,10 @@ _NOTES: tuple[tuple[str, Callable[[ColumnSummary], bool]], ...] = (
         lambda column: not column.is_dropped and column.looks_like_identifiers,
     ),
     (
-        Phrase('Have missing values (fill them in, or set missing = "category")'),
+        Phrase(
+            'Have missing values, drafted as a value of their own (missing = "category"; or fill them in, and '
+            "take that out)"
+        ),
         lambda column: not column.is_dropped and column.has_missing,
     ),
     (

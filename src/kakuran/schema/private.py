@@ -31,6 +31,7 @@ from kakuran.schema.orders import proposed_order
 from kakuran.schema.people import Pseudonyms, draw_rows
 from kakuran.schema.personal import is_named_for_people, personal_kind
 from kakuran.schema.sources.base import Part, Source
+from kakuran.schema.sources.delimited import NO_NUMBERS
 from kakuran.schema.sources.opening import open_source
 from kakuran.words import Phrase, which_there_are
 
@@ -317,6 +318,8 @@ def attribute_of_cells(name: str, found: Mapping[Cell, int]) -> tuple[Attribute,
     places = {cell: count for cell, count in found.items() if isinstance(cell, int)}
     years = {-cell - _YEARS: count for cell, count in places.items() if cell < 0}
     numbers = {cell: count for cell, count in places.items() if cell >= 0}
+    if numbers and words.keys() & set(NO_NUMBERS):  # as NA, which the reader of a CSV file takes for missing, too
+        has_missing, words = True, {word: count for word, count in words.items() if word not in NO_NUMBERS}
     kinds = [one for one in (words, years, numbers) if one]
     if not kinds:
         return Dropped(name), Phrase("no value is shared by enough people; declare values from public knowledge")

@@ -63,6 +63,8 @@ AS_FOUND = CsvFormat()
 """Nothing is told."""
 
 UTF_8 = "utf-8"
+NO_NUMBERS = (*pa.csv.ConvertOptions().null_values, " ")
+"""What stands for a missing number."""
 DELIMITERS = (",", ";", "\t")
 """What may separate columns without being named."""
 
@@ -204,9 +206,10 @@ def not_encoded_so(path: Path, encoding: str) -> SchemaError:
         )
     return SchemaError(
         Phrase(
-            "{path}: line {line:,} is not {encoding}, but perhaps {guess}; name its encoding with --encoding "
-            "(encoding=…)",
+            "{path}: line {line:,} is not {encoding}, but perhaps {guess}. Add --encoding {name} (in Python "
+            "encoding={name!r}) wherever the file is read.",
             guess=guess,
+            name=guess.partition(" ")[0],
             **named,
         )
     )
@@ -439,7 +442,7 @@ class CsvSource(Source):
             options.strings_can_be_null, options.quoted_strings_can_be_null = True, False
             options.null_values = [""]
         else:
-            options.null_values = [*options.null_values, " "]  # of numbers: text is taken as it stands
+            options.null_values = list(NO_NUMBERS)  # of numbers: text is taken as it stands
         return options
 
     def _uneven(self, header: CsvHeader, row: pa.csv.InvalidRow) -> UnevenRowsError:
