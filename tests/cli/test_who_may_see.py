@@ -151,3 +151,10 @@ def test_how_many_values_were_clipped_is_said_to_the_steward_alone(few, folder, 
     for path in folder.iterdir():
         if path.name not in there:
             assert (said in path.read_text()) == (path.name == "report.html" and not public)
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_no_picture_says_when_it_was_drawn(few, folder, kakuran, suffix):
+    assert kakuran("crosstab", "out.csv", "sex", "--plot", f"sex.{suffix}").returncode == 0
+    drawn = (folder / f"sex.{suffix}").read_bytes()
+    assert not [word for word in (b"CreationDate", b"dc:date", b"Creation Time") if word in drawn]
