@@ -372,7 +372,7 @@ class Desk:
             "targets": str(self._suggested()),
             "kinds": [*dict.fromkeys((self._suggested().suffix, *COMMON_KINDS))],
             "ledgers": [*map(str, sorted(self._suggested().parent.glob("*.ledger")))],
-            "made_before": [ledger for one, ledger in self._released if not one.failure],
+            "made_before": [ledger for one, ledger in self._released if one.kind != "domains"],
         }
 
     def _suggested(self) -> Path:
