@@ -71,7 +71,7 @@ class Card:
     are_days: bool = False
 
     def gave(self, described: Mapping[str, Any], drafted: Mapping[str, Any]) -> bool:
-        """Whether what is said of the column was read off it: its values, a bound, or decimals and codes of somebody."""
+        """Whether what is said of the column was read off it: its values, a bound, decimals or codes of somebody."""
         if described.get("missing_codes") and described["missing_codes"] == drafted.get("missing_codes"):
             return True
         if "values" in described:

@@ -395,11 +395,11 @@ class Desk:
         spent = [one for one, _ in self._released]
         more = [*spent, Spending.of(self._plan(), self._suggested().name)]
         apart, together = (
-            _account_of([replace(one, joined=is_joined and not one.failure) for one in more])
+            _account_of([replace(one, joined=is_joined and one.kind != "domains") for one in more])
             for is_joined in (False, True)
         )
         return {
-            "number": sum(not one.failure for one in more),
+            "number": sum(one.kind != "domains" for one in more),
             "apart": apart.k,
             "joined": together.k,
             "epsilon": _finite(apart.epsilon),
@@ -415,7 +415,7 @@ class Desk:
     def _enter(self, ledger: Ledger, *, only_domains: bool = False) -> None:
         """Enter what was made here and no ledger knows of yet."""
         for number, (spending, known) in enumerate(self._released):
-            if known is None and (spending.failure or not only_domains):
+            if known is None and (spending.kind == "domains" or not only_domains):
                 ledger.mark(ledger.add(spending), "made")
                 self._released[number] = spending, str(ledger.path)
 
