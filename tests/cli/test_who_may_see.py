@@ -151,3 +151,43 @@ def test_how_many_values_were_clipped_is_said_to_the_steward_alone(few, folder, 
     for path in folder.iterdir():
         if path.name not in there:
             assert (said in path.read_text()) == (path.name == "report.html" and not public)
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_no_picture_says_when_it_was_drawn(few, folder, kakuran, suffix):
+    assert kakuran("crosstab", "out.csv", "sex", "--plot", f"sex.{suffix}").returncode == 0
+    drawn = (folder / f"sex.{suffix}").read_bytes()
+    assert not [word for word in (b"CreationDate", b"dc:date", b"Creation Time") if word in drawn]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("advise", "--n", 200, "-s", "{}/few.toml", "--k", 5, "--report", "{}/report.html", "--plot", "{}/plot.svg"),
+        ("crosstab", "{}/out.csv", "job", "-o", "{}/jobs.xlsx", "--report", "{}/report.html", "--plot", "{}/plot.svg"),
+        ("synthesise", "{}/out.csv", "-o", "{}/made.parquet", "--rows", 20),
+        ("microaggregate", "{}/few.csv", "--k", 5, "-o", "{}/less.xlsx", "--report", "{}/report.html", "--public"),
+        ("factorise", "{}/wide.csv", "--k", 5, "-o", "{}/less.csv", "--report", "{}/report.html", "--public"),
+        (
+            "perturb",
+            "{}/few.csv",
+            "-s",
+            "{}/few.toml",
+            "--k",
+            5,
+            "-o",
+            "{}/new.parquet",
+            *SHOWN[:1],
+            "{}/r.html",
+            "--public",
+        ),
+    ],
+    ids=lambda command: command[0],
+)
+def test_no_file_for_everybody_names_the_folders_of_its_owner(few, folder, kakuran, command):
+    there = {path.name for path in folder.iterdir()}
+    done = kakuran(*(word.format(folder) if isinstance(word, str) else word for word in command))
+    assert done.returncode == 0, done.stderr
+    written = [path.read_bytes() for path in folder.iterdir() if path.name not in there]
+    assert written
+    assert not [content for content in written if str(folder).encode() in content or folder.name.encode() in content]

@@ -57,3 +57,13 @@ def test_answers_that_are_saved_run_nothing_and_those_shown_are_as_they_are(rele
 def test_a_release_keeps_its_values_and_is_read_as_it_was_written(release, tmp_path):
     release.save(tmp_path / "out.csv")
     assert set(kk.read_release(tmp_path / "out.csv").table["=1+1"].to_pylist()) <= {*RUN[:2], "-1", "+"}
+
+
+@pytest.mark.parametrize("suffix", ["sav", "dta"])
+@pytest.mark.parametrize("length", [31, 32, 33, 64, 65, 200])
+def test_a_column_of_any_name_is_written_for_spss_and_stata(suffix, length, tmp_path):
+    name = "x" * length
+    schema = kk.Schema([kk.Categorical(name, ["yes", "no"])])
+    made = kk.perturb(pa.table({name: ["yes", "no"] * 20}), kk.calibrate(schema, n=40, k=2))
+    made.save(tmp_path / f"out.{suffix}")
+    assert kk.read_release(tmp_path / f"out.{suffix}").n == 40

@@ -109,6 +109,36 @@ def test_a_domain_that_was_read_off_the_data_is_marked_until_it_is_said_or_said_
     assert desk.to_dict()["read_off"] == ["region"]
 
 
+@pytest.mark.parametrize("say", [lambda desk: desk.confirm(["age"], is_public=True), Desk.find_privately])
+@pytest.mark.parametrize(
+    "changes", [[{"role": None}, {"type": "numeric"}, {"type": "categorical"}], [{"role": "drop"}, {"role": None}]]
+)
+def test_a_domain_that_is_read_off_anew_is_not_public_because_another_one_was(desk, say, changes):
+    say(desk)
+    assert "age" not in desk.to_dict()["read_off"]
+    for one in changes:
+        desk.edit("age", one)
+    assert "age" in desk.to_dict()["read_off"]
+    desk.confirm(["age"], is_public=True)
+    desk.edit("age", {"missing": "category"})
+    assert "age" not in desk.to_dict()["read_off"], "the domain is the one that was called public"
+
+
+@pytest.mark.parametrize(
+    ("odd", "changes"),
+    [([37.25], {"step": 1, "clip": True}), ([-9] * 9, {"missing_codes": [-9, -8]})],
+    ids=["decimals that one person typed", "codes of those who skipped"],
+)
+def test_steps_and_missing_codes_are_read_off_the_data_whatever_the_bounds(tmp_path, odd, changes):
+    write_table(tmp_path / "a.csv", pa.table({"age": [*range(20, 90)] * 4 + odd}))
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "a.csv"))
+    desk.edit("age", {"low": 0, "high": 120})
+    assert desk.to_dict()["read_off"] == ["age"]
+    desk.edit("age", changes)
+    assert desk.to_dict()["read_off"] == []
+
+
 def test_why_the_draft_has_a_column_as_it_has_it_is_shown_in_the_language_of_the_page(tmp_path):
     write_table(tmp_path / "a.csv", pa.table({"mail": ["a@example.org", "b@example.org"] * 20, "x": ["y", "n"] * 20}))
     desk = Desk(tmp_path)

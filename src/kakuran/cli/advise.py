@@ -97,7 +97,8 @@ def advise(
             say(Phrase("to make the release: {command}", command=made))
     public = not advice.from_data
     results.draw(lambda words: advice.plot(words.of), public=public)
-    results.tell(lambda: advice_report(advice, typed(), lang=results.lang), public=public)
+    command = None if public else typed()
+    results.tell(lambda: advice_report(advice, command, lang=results.lang), public=public)
 
 
 def _show(advice: Advice, words: Words) -> None:

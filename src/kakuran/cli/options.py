@@ -355,7 +355,8 @@ class Results:
         if self.plot is not None:
             drawn = figure(self.words)
             with whole_or_nothing(self.plot, is_private=not public) as folder:
-                drawn.savefig(folder / self.plot.name, dpi=144)
+                undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(self.plot.suffix)
+                drawn.savefig(folder / self.plot.name, dpi=144, metadata=undated)
             say(Phrase("drew {file}", file=self.plot))
 
     def tell(self, page: Callable[[], str], *, public: bool) -> None:

@@ -71,13 +71,16 @@ class Card:
     are_days: bool = False
 
     def gave(self, described: Mapping[str, Any], drafted: Mapping[str, Any]) -> bool:
-        """Whether what is said of the column was read off it: its very values, or a bound that somebody has."""
+        """Whether what is said of the column was read off it: its values, a bound, decimals or codes of somebody."""
+        if described.get("missing_codes") and described["missing_codes"] == drafted.get("missing_codes"):
+            return True
         if "values" in described:
             listed = set(described["values"])
             return any(found is not None and set(found) == listed for found in (self.values, drafted.get("values")))
         ends = described.get("classes") or described.get("bands") or [described.get("low"), described.get("high")]
         seen = {*self.edges[:1], *self.edges[-1:], drafted.get("low"), drafted.get("high")} - {None}
-        return ends[0] in seen or ends[-1] in seen
+        has_their_decimals = described.get("type") == "numeric" and described.get("step", 1) == drafted.get("step") != 1
+        return has_their_decimals or ends[0] in seen or ends[-1] in seen
 
 
 def read_some(source: Source, progress: Progress = int) -> tuple[pa.Table, bool]:

@@ -262,6 +262,7 @@ class Desk:
         Besides those of a schema there is a role "person", of the column that says whose a row is.
         """
         draft, described = self.draft, self.draft.schema.to_dict()
+        confirmed = draft.confirmed
         if column not in described:
             draft.schema[column]  # which says what there is
         before, was = described[column], described[column].get("role")
@@ -272,9 +273,11 @@ class Desk:
             before = before if was == "weight" else {"classes": classes_of(self.opened.cards[column])}
         elif was in ("drop", "weight") or changes.get("type", before.get("type")) != before.get("type"):
             before = self._domain_of(column, changes.get("type"))
+            confirmed = confirmed - {column}  # which was said of another domain
         fields = _changed(before, changes)
         person = column if role == "person" else None if column == draft.schema.person else draft.schema.person
-        self._say(replace(draft, schema=_with(draft.schema, described | {column: fields}, person)))
+        schema = _with(draft.schema, described | {column: fields}, person)
+        self._say(replace(draft, schema=schema, confirmed=confirmed))
 
     def _domain_of(self, column: str, kind: str | None) -> dict[str, Any]:
         """A domain to start from, of a kind, as the data look."""

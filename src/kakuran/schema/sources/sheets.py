@@ -24,6 +24,8 @@ LONGEST_TEXT = 32_767
 ABOUT_SHEET = "about this table"
 """The sheet, beside that of the records, that says what a table is which kakuran wrote."""
 _DAY, _MOMENT = "yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss"
+_NO_TIME = dt.datetime(1980, 1, 1)
+"""When every workbook says that it was made, as when it truly was is nobody's business."""
 
 
 @opens(*SHEETS)
@@ -174,7 +176,8 @@ def write_sheet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
     """
     with needing(Phrase("{suffix} files", suffix=".xlsx"), "files"):
         import xlsxwriter
-    with xlsxwriter.Workbook(str(path), {"constant_memory": True}) as book:
+    with xlsxwriter.Workbook(str(path), {"constant_memory": True, "tmpdir": str(path.parent)}) as book:
+        book.set_properties({"created": _NO_TIME})
         sheet = book.add_worksheet("data")
         shown = {"day": book.add_format({"num_format": _DAY}), "moment": book.add_format({"num_format": _MOMENT})}
         for place, name in enumerate(schema.names):
@@ -200,7 +203,7 @@ def write_sheet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 
 
 def _write_about(book: Any, lines: Sequence[str]) -> None:
-    book.set_properties({"title": lines[0], "comments": "\n".join(lines[1:])})
+    book.set_properties({"title": lines[0], "comments": "\n".join(lines[1:]), "created": _NO_TIME})
     sheet = book.add_worksheet(ABOUT_SHEET)
     sheet.set_column(0, 0, 100)
     for row, line in enumerate(lines):

@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import re
+import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -33,10 +34,16 @@ SPSS, STATA = ".sav", ".dta"
 _READERS = {SPSS: "read_sav", ".zsav": "read_sav", STATA: "read_dta", ".sas7bdat": "read_sas7bdat"}
 _TRUTH: Mapping[float, str] = {0: "false", 1: "true"}
 _LONGEST_LABEL = {SPSS: 120, STATA: 32_000}
-_LONGEST_NAME = {SPSS: 64, STATA: 32}
+_LONGEST_NAME = {SPSS: 64, STATA: 31}  # Stata has 32, but ReadStat refuses that many where values have labels
 _LONGEST_TITLE = {SPSS: 255, STATA: 80}
 _LONGEST_FILE_LABEL = 64
 """All in bytes."""
+_START = 1024
+_WRITTEN = {
+    SPSS: (struct.pack("<d", 100.0), b"01 Jan 8000:00:00"),
+    STATA: (b"<timestamp>\x11", b"01 Jan 1980 00:00"),
+}
+"""What stands, near the start of a file, right before the time at which it was written; and a time."""
 
 
 @opens(*_READERS)
@@ -200,6 +207,15 @@ def write_statistical(path: Path, schema: pa.Schema, batches: Iterable[pa.Record
         frame = pd.DataFrame(dict(zip(names, (one.values for one in stored), strict=True)))
         write = pyreadstat.write_sav if path.suffix == SPSS else pyreadstat.write_dta
         write(frame, str(path), **options)
+    _forget_when(path)
+
+
+def _forget_when(path: Path) -> None:
+    """Put the same time into every file, as when it was truly written is nobody's business."""
+    with path.open("r+b") as file:
+        start, (mark, time) = file.read(_START), _WRITTEN[path.suffix]
+        file.seek(start.index(mark) + len(mark))
+        file.write(time)
 
 
 @dataclass(frozen=True)
