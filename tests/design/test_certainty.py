@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import kakuran as kk
-from kakuran.design import Blanket, Plan, Tell
+from kakuran.design import Blanket, Plan, Tell, plan_within
 from kakuran.errors import CalibrationError, ReleaseError, StrongerThanAskedWarning
 from kakuran.mechanism import PRAM
 
@@ -184,6 +184,17 @@ def test_a_plan_that_claims_certainty_it_does_not_have_is_refused():
     )
     with pytest.raises(CalibrationError, match="do not keep k=300"):
         kk.perturb(pa.table({"town": ["1"] * 1_000}), claiming)
+
+
+@pytest.mark.parametrize("n", [5_000, 50_000, 1_000_000])
+def test_k_in_every_draw_is_refused_however_rarely_a_draw_would_fail_it(n):
+    """A chance that is too small for a number is no 0: k in every draw also holds whatever somebody believes."""
+    epsilon = kk.calibrate(HUNDRED, n=n, k=10).epsilon + 0.5
+    claiming = Plan(HUNDRED, plan_within(HUNDRED, epsilon, tell=1).tells, n, 10.0, "worst-case")
+    assert claiming.failure() < 1e-300
+    assert claiming.k_for(n) < 5
+    with pytest.raises(CalibrationError, match="do not reach k=10;"):
+        kk.perturb(pa.table({"town": ["1"] * n}), claiming)
 
 
 @pytest.mark.parametrize("wishes", [{"seed": 1}, {"shuffle": False}, {"joined": True}])
