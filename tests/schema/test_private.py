@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
@@ -241,6 +242,25 @@ class TestDrafts:
         for column in ("age", "wage"):
             assert found[column]["type"] == plain[column]["type"] == "numeric"
             assert max(found[column]["bands"]) < 1e7
+
+    def test_one_value_decides_no_kind_of_a_column_that_declares_none(self, tmp_path):
+        """A column of objects is of the kind of what is in it, and of folders that are all numbers, a number."""
+
+        def drafted(odd):
+            frame = pd.DataFrame({"x": ["a", "b"] * 1_000, "y": pd.Series([*[None] * 1_999, odd], dtype=object)})
+            return kk.Schema(**private_draft(frame, 5.0, 1e-7, None, int, Randomness.seeded(3)))
+
+        for odd in (True, b"secret", [1], "secret", 7):
+            assert drafted(odd) == drafted(None)
+            assert drafted(odd).remarks == drafted(None).remarks
+        found = []
+        for town in ("2", "secret"):
+            for value, rows in (("1", 1_000), ("2", 999), (town, 1)):
+                folder = tmp_path / town / f"town={value}"
+                folder.mkdir(parents=True, exist_ok=True)
+                pq.write_table(pa.table({"x": ["a"] * rows}), folder / f"{rows}.parquet")
+            found.append(kk.Schema.infer(tmp_path / town, epsilon=5.0)["town"])
+        assert found[0] == found[1] == kk.Categorical("town", [1, 2, -1], other=-1)
 
     def test_a_text_that_a_source_declares_stays_one_though_it_looks_like_a_number(self):
         schema = kk.Schema.infer(pa.table({"zip": ["10115", "10117"] * 2_000}), epsilon=1.0)

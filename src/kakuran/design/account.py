@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.design.central import DELTA, check_delta
-from kakuran.design.composition import Accounting, CentralPart, composed_epsilon, summed_losses
+from kakuran.design.composition import Accounting, CentralPart, composed_epsilon, summed_losses, without_domains
 from kakuran.design.plan import LAST_DIGITS, Plan, check_certainty
 from kakuran.errors import CalibrationError, is_real
 from kakuran.mechanism import k_for
@@ -277,10 +277,11 @@ class Account:
 
     def _up_to(self, number: int) -> float:
         spent = [entry.spending for entry in self.entries[:number] if entry.counts]
-        parts = _parts(_by_source(spent))
-        if len(parts) < 2:
-            return sum(part.epsilon(self.delta) for part in parts)
-        return summed_losses(tuple(parts)).epsilon(self.delta)
+        domains, parts, left = without_domains(_parts(_by_source(spent)), self.delta)
+        if not parts or math.isinf(domains):
+            return domains
+        of_releases = parts[0].epsilon(left) if len(parts) == 1 else summed_losses(tuple(parts)).epsilon(left)
+        return domains + of_releases
 
     def with_entry(self, spending: Spending) -> Account:
         """The account with one more release, not finished yet; refused if that would break the promise."""

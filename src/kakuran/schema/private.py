@@ -224,7 +224,7 @@ def _counted(
         if chosen is not None:
             batch = batch.filter(pa.array(chosen[records : records + len(part)]))
         for name in names:
-            cells = _cells(name, batch.column(name), is_typed=source.is_typed)
+            cells = _cells(name, batch.column(name), is_declared=source.declares(name))
             if isinstance(cells, Counter) and isinstance(before := counts.setdefault(name, Counter()), Counter):
                 before.update(cells)
             else:
@@ -250,11 +250,13 @@ def _one_row_each(source: Source, person: str) -> NDArray[np.bool_]:
     return chosen
 
 
-def _cells(name: str, column: pa.Array, *, is_typed: bool) -> Counter[Cell] | Attribute:
+def _cells(name: str, column: pa.Array, *, is_declared: bool) -> Counter[Cell] | Attribute:
     """How many values lie in each cell, by nothing but the value itself and the type that the source declares."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     family = family_of(column.type)
+    if not is_declared and family in ("true/false", "other"):
+        column, family = pa.array([None if one is None else str(one) for one in column.to_pylist()]), "text"
     if family == "true/false":
         return Categorical(name, [False, True], missing="category")
     if family == "other":
@@ -271,7 +273,7 @@ def _cells(name: str, column: pa.Array, *, is_typed: bool) -> Counter[Cell] | At
     counted = pc.value_counts(column)
     cells: Counter[Cell] = Counter()
     for word, count in zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True):
-        cells[_cell_of(word, is_typed=is_typed)] += count
+        cells[_cell_of(word, is_declared=is_declared)] += count
     return cells
 
 
@@ -292,12 +294,12 @@ def cells_of(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.where(is_digit, cells + len(GRID), cells)
 
 
-def _cell_of(word: str | None, *, is_typed: bool) -> Cell:
-    """The cell of a text; where a source has no types, a text that is written like a number or a date is one."""
+def _cell_of(word: str | None, *, is_declared: bool) -> Cell:
+    """The cell of a text; where a source declares no type, a text that is written like a number or a date is one."""
     if word is None or not word.strip():
         return _MISSING
     plain = word.strip()
-    if not is_typed and is_number(plain) and math.isfinite(float(plain)) and not _is_code(plain):
+    if not is_declared and is_number(plain) and math.isfinite(float(plain)) and not _is_code(plain):
         return int(cells_of(np.array([float(plain)]))[0])
     if (day := day_of(plain)) is not None and not is_number(plain):
         return -int(str(np.datetime64(day, "D"))[:4]) - _YEARS
