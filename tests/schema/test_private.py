@@ -12,7 +12,17 @@ import pytest
 
 import kakuran as kk
 from kakuran.randomness import Randomness
-from kakuran.schema.private import GRID, CountNoise, attribute_of_cells, cells_of, log_delta, merged, private_draft
+from kakuran.schema.private import (
+    GRID,
+    ROUNDING,
+    WIDEST,
+    CountNoise,
+    attribute_of_cells,
+    cells_of,
+    log_delta,
+    merged,
+    private_draft,
+)
 
 SMALL = CountNoise(columns=1, epsilon=4.0, delta=0.05)
 """So little noise that everything it may come to can be counted out."""
@@ -73,6 +83,17 @@ class TestTheNoise:
         weights = np.exp(-(np.arange(-half, half + 1.0) ** 2) / (2 * noise.spread**2))
         assert np.abs(law_of(noise) - weights / weights.sum()).sum() < 1e-12
         assert law_of(noise).sum() == pytest.approx(1, abs=1e-15)
+
+    @pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="nothing to compare with has more digits here")
+    @pytest.mark.parametrize("spread", [100.0, WIDEST])
+    def test_rounding_moves_the_law_of_a_draw_by_less_than_is_counted(self, spread):
+        noise = CountNoise(1, 1.0, 1e-7)
+        vars(noise)["spread"] = spread  # what is worked out once
+        places = np.arange(len(noise.tail), dtype=np.longdouble)
+        weights = np.exp(-((places / np.longdouble(noise.spread)) ** 2) / 2) * np.where(places > 0, 2, 1)
+        drawn = np.floor(np.ldexp(noise.tail[1:], 63)).astype(np.longdouble) / np.longdouble(2) ** 63
+        law = -np.diff(np.concatenate([[1], drawn, [0]]).astype(np.longdouble))
+        assert np.abs(law - weights / weights[::-1].sum()).sum() / 2 < ROUNDING
 
     def test_draws_follow_the_law(self):
         """χ² over cells of at least 50 expected draws; a false alarm once in a million runs."""

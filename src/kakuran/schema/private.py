@@ -41,8 +41,8 @@ MOST_BANDS = 10
 ROUNDING = 1e-12
 """More than by what rounding moves the law of one draw; counted into δ for every count that a person changes."""
 MOST_EPSILON = 10.0
-WIDEST = 1e5
-"""The widest noise: no table has categories of more than half a million people in every column."""
+WIDEST = 3e4
+"""The widest noise of which rounding takes no more than is counted; 160,000 people would have to share a value then."""
 _ORDERS = 1 + np.exp(np.linspace(-6, 16, 4001))
 """Orders α at which divergences are bounded; any would do, and the best is taken."""
 _NEARLY = 1e-9
