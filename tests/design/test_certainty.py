@@ -233,6 +233,14 @@ def test_failures_add_up_in_a_ledger(tmp_path):
     assert ledger.account().k == 10
 
 
+def test_a_ledger_whose_certainty_is_used_up_asks_for_k_in_every_draw(tmp_path):
+    table, plan = pa.table({"town": ["1"] * 1_000}), certain(HUNDRED, 1_000, 10)
+    ledger = kk.Ledger.create(tmp_path / "sure.ledger", "them", k=5, certainty=1 - DELTA)
+    kk.perturb(table, plan, ledger=ledger)
+    with pytest.raises(CalibrationError, match=r"fail k with probability 2e-06.*: leave out certainty$"):
+        kk.perturb(table, plan, ledger=ledger)
+
+
 def test_a_ledger_refuses_a_certainty_without_k(tmp_path):
     with pytest.raises(CalibrationError, match="give k, too"):
         kk.Ledger.create(tmp_path / "sure.ledger", "them", epsilon=1, certainty=1 - DELTA)

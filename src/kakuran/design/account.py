@@ -386,15 +386,18 @@ class Account:
                 release=spending.release,
                 people=self.people,
             )
-        return Phrase(
+        said = Phrase(
             "with {release} the draws of all releases would fail k with probability {found:.3g}, and at most "
-            "{allowed:.3g} was promised to {people}: release with certainty {enough:.10g} or more",
+            "{allowed:.3g} was promised to {people}",
             release=spending.release,
             found=found,
             allowed=self._allowed_failure,
             people=self.people,
-            enough=1 - max(self._allowed_failure - self.failure, 0.0),
         )
+        enough = 1 - (self._allowed_failure - self.failure)
+        if enough > 1 - _ADDED_UP:
+            return Phrase("{said}: leave out certainty", said=said)
+        return Phrase("{said}: release with certainty {enough:.10g} or more", said=said, enough=enough)
 
     def _too_much_epsilon(self, spending: Spending, found: float, promised: float) -> str:
         releases = len(self.spent)
