@@ -20,7 +20,8 @@ RELEASE = kk.perturb(TABLE, PLAN)
         (lambda: kk.Categorical("job", 3), "'job': values must be a list, got 3"),
         (lambda: kk.Categorical("job", {"a"}), "'job': values must be a list, got {'a'}"),
         (lambda: kk.calibrate(SCHEMA, n=100, k="5", tell="all"), "k must be a number, got '5'"),
-        (lambda: kk.calibrate(SCHEMA, n=[100], k=5, tell="all"), r"n must be a number, got \[100\]"),
+        (lambda: kk.calibrate(SCHEMA, n="100", k=5, tell="all"), "n must be a number, got '1'"),
+        (lambda: kk.calibrate(SCHEMA, n=[100, "x"], k=5, tell="all"), "n must be a number, got 'x'"),
         (
             lambda: kk.calibrate("schema.toml", n=100, k=5, tell="all"),
             r"expected a Schema \(kakuran.Schema.load .*, got str",

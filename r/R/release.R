@@ -17,10 +17,12 @@ kakuran <- function() {
   .python$kakuran
 }
 
-perturb <- function(data, schema, k, output = NULL, ..., ledger = NULL, force = FALSE) {
+perturb <- function(data, schema, k, output = NULL, ..., certainty = NULL, ledger = NULL, force = FALSE) {
   if (is.character(schema)) schema <- kakuran()$Schema$load(path.expand(schema))
   originals <- if (is.data.frame(data)) as_arrow(data) else kakuran()$open_source(path.expand(data))
-  plan <- kakuran()$calibrate(schema, data = originals, k = k, calibration = "worst-case", ...)
+  plan <- kakuran()$calibrate(
+    schema, data = originals, k = k, certainty = certainty, calibration = "worst-case", ...
+  )
   if (!is.null(ledger)) ledger <- path.expand(ledger)
   if (!is.null(output)) {
     kakuran()$perturb_file(originals, path.expand(output), plan, ledger = ledger, force = force)
@@ -44,10 +46,27 @@ print.kakuran_release <- function(x, ...) {
   asked <- attr(x, "release")
   if (!is.null(asked)) {
     cat(reticulate::py_to_r(asked$`__repr__`()), "\n", sep = "")
+    cat(promised(asked), sep = "\n")
     cat("The records are perturbed: ask crosstab(), estimate() or regress() what was true.\n")
   }
   print(utils::head(as.data.frame(unclass(x), optional = TRUE), 10), ...)
   invisible(x)
+}
+
+# How surely k holds, and both epsilons with the attacker that each is against.
+promised <- function(asked) {
+  value <- reticulate::py_to_r
+  k <- format(value(asked$k))
+  certainty <- value(asked$plan$certainty)
+  surely <- if (is.null(certainty)) "in every draw" else paste("with certainty", format(certainty, digits = 10))
+  epsilon <- value(asked$plan$guaranteed_epsilon)
+  central <- if (value(asked$manifest$is_central)) value(asked$manifest$central())
+  shown <- function(number) if (is.null(number)) "none" else paste("\u03b5 =", format(number, digits = 3))
+  c(
+    paste0("k = ", k, " ", surely),
+    paste0("against an attacker who knows which record is yours: ", shown(epsilon)),
+    paste0("against one who sees the whole shuffled release and knows everybody else: ", shown(central))
+  )
 }
 
 # What can be asked: a release that was read, all of its rows, or the name of a file that is too large to be read.

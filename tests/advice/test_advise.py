@@ -9,7 +9,7 @@ import kakuran as kk
 from kakuran.advice.comparison import trial_of
 from kakuran.advice.helping import by_company, in_bands
 from kakuran.advice.methods import MOST_IN_ALL, Errors, Trial, Yardstick, perturbed
-from kakuran.design import HARDLY_PERTURBED, BandProposal, expected_error_of_noise
+from kakuran.design import HARDLY_PERTURBED, BandProposal, expected_error, expected_error_of_noise
 from kakuran.design.bands import in_bands as bands_of
 from kakuran.report import outlook_rows
 from kakuran.samples import census, census_schema, planted_matrix
@@ -220,7 +220,9 @@ def test_bands_come_first_where_numbers_have_many_values_and_what_says_nothing_n
     assert patients.sentences[2].startswith("First of all, tell numbers in bands: age as 5 bands, [0, 20, 40, 60, 80,")
     assert patients.sentences[3].startswith("With these bands, a release could tell columns one by one")
     assert patients.sentences[4].startswith("Then leave out what nobody will study")
-    assert patients.sentences[5].startswith("What loses least all the same is ")
+    assert patients.sentences[5].startswith("k = 10 in every draw: ")
+    assert patients.sentences[6].startswith("With certainty, with kakuran perturb --tell ")
+    assert patients.sentences[7].startswith("What loses least all the same is ")
     assert "with --about smoker and these bands" in str(patients)
     assert "Use " not in str(patients)
     assert "factorisation" not in str(patients)
@@ -405,7 +407,7 @@ def test_the_rehearsed_error_is_that_of_a_release_and_its_cross_tabs(tell):
     people = census(3_000).select(["sex", "job"])
     schema = kk.Schema([census_schema()[name] for name in ("sex", "job")])
     codes = schema.encode(people)
-    expected = perturbed(Trial.of(schema, codes, 3_000, is_assumed=False), 2, tell).errors
+    expected = perturbed(Trial.of(schema, codes, [3_000], is_assumed=False), 2, tell).errors
     truth = Yardstick.of(schema, codes)
     plan = kk.calibrate(schema, n=3_000, k=2, tell=tell)
     drawn = []
@@ -517,3 +519,76 @@ def test_noise_that_would_leave_the_data_as_they_are_is_not_advised():
     advice = kk.advise(schema, data=table, k=10)
     assert advice.perturbation.method == "perturb"
     assert [one.errors for one in advice.outlooks if one.method == "perturb-data-dependent"] == [None]
+
+
+def misplaced(errors):
+    return f"{errors.two_way:.1%}"
+
+
+def test_k_in_every_draw_and_with_certainty_stand_side_by_side(blind, from_data):
+    for advice, given in ((blind, {"n": 50_000}), (from_data, {"data": census(5_000)})):
+        assert advice.perturbation.certainty is None
+        assert advice.beside.certainty == 0.999999
+        assert advice.beside.command.endswith("--certainty 0.999999")
+        every = next(one for one in advice.outlooks if (one.method, one.tell) == ("perturb", advice.perturbation.tell))
+        assert (
+            f"k = 10 in every draw: {misplaced(every.errors)} in the wrong cell of two-way tables; with certainty "
+            f"0.999999: {misplaced(advice.beside.errors)}." in advice.sentences
+        )
+        assert advice.beside.errors.two_way < every.errors.two_way
+        assert advice.to_dict()["beside"]["two_way"] == advice.beside.errors.two_way
+        if "n" in given:
+            plan = kk.calibrate(census_schema(), k=10, certainty=0.999999, tell=advice.beside.tell, **given)
+            assert advice.beside.errors.two_way == expected_error(plan.tells, 50_000).two_way
+
+
+def test_what_certainty_would_tell_is_said_where_little_is_told_without(survey, blind, only_this_k):
+    (told,) = [sentence for sentence in survey.sentences if sentence.startswith("With certainty, with ")]
+    assert survey.beside.command in told
+    assert str(survey.beside.errors.verdict) in told
+    assert not any(sentence.startswith("With certainty, with ") for sentence in blind.sentences)
+    schema = kk.Schema([kk.Categorical(name, list("abcdefgh")) for name in "xyz"])
+    assert "With certainty, with " in str(kk.advise(schema, n=60, k=50))
+    questions = kk.Schema([kk.Categorical(f"q{place}", list("01234567")) for place in range(10)])
+    advice = kk.advise(questions, n=9_000, k=10)
+    assert not advice.perturbation.errors.tells_pairs
+    assert advice.beside.errors.tells_pairs
+    assert f"could tell {advice.beside.errors.verdict}." in str(advice)
+
+
+def test_all_perturbation_is_as_certain_as_is_asked_for(only_this_k):
+    advice = kk.advise(census_schema(), n=50_000, k=10, certainty=0.999999)
+    perturbed_ones = [one for one in advice.outlooks if one.tell is not None]
+    assert {one.certainty for one in perturbed_ones} == {0.999999}
+    assert [one.errors for one in perturbed_ones if one.method == "perturb-data-dependent"] == [None]
+    best = kk.designs(census_schema(), n=50_000, k=10, certainty=0.999999)[0]
+    assert advice.perturbation.tell == best.tell
+    assert advice.perturbation.errors.two_way == best.expected.two_way
+    assert advice.perturbation.command == f"kakuran perturb --tell {best.tell} --certainty 0.999999"
+    assert advice.beside.certainty is None
+    assert f"with certainty 0.999999: {misplaced(advice.perturbation.errors)}." in str(advice)
+    assert "whoever names a record for a person is right at most once in 10" in str(advice)
+    for sentence in advice.sentences:
+        assert words_in("ja").of(sentence) != sentence
+    wished = kk.Schema(list(census_schema()), certainty=0.999999)
+    assert kk.advise(wished, n=50_000, k=10).to_dict() == advice.to_dict()
+
+
+def test_it_is_said_where_the_ceiling_makes_certainty_dearer_than_every_draw(only_this_k):
+    schema = kk.Schema([kk.Categorical(name, ["no", "yes"]) for name in "ab"])
+    assert "Certainty takes more noise here" in str(kk.advise(schema, n=20, k=1.05))
+    assert "Certainty takes more noise here" not in str(kk.advise(schema, n=50_000, k=10))
+
+
+def test_certainty_is_refused_as_calibrate_refuses_it_and_not_compared_where_it_cannot_be_had(only_this_k):
+    kept = kk.Schema([kk.Categorical("region", ["n", "s"], role="keep"), kk.Categorical("job", list("abc"))])
+    with pytest.raises(kk.CalibrationError, match="number of people in every group"):
+        kk.advise(kept, n=500, k=5, certainty=0.999999)
+    assert kk.advise(kept, n=500, k=5).beside is None
+    assert kk.advise(kept, n=[500, 700], k=5).beside.certainty == 0.999999
+    several = kk.Schema([kk.Categorical("job", list("abc"))], person="name", rows_a_person=3)
+    with pytest.raises(kk.CalibrationError, match="one record per person"):
+        kk.advise(several, n=500, k=5, certainty=0.999999)
+    assert kk.advise(several, n=500, k=5).beside is None
+    with pytest.raises(kk.CalibrationError, match="certainty must lie above"):
+        kk.advise(census_schema(), n=500, k=5, certainty=1.2)

@@ -114,7 +114,7 @@ def test_a_new_user_walks_from_file_to_release_to_cross_tab(visit, address, fold
     age.get_by_role("textbox", name="Most").press("Enter")
     expect(page.locator("#toml")).to_have_value(re.compile("low = 0\nhigh = 120"))
     go_on(page)
-    expect(page.locator(".design.chosen")).to_have_count(1)
+    expect(page.locator("#choice .design.chosen")).to_have_count(1)
     page.get_by_label("Questions will be about").select_option("job")
     expect(page.locator("#risk li")).to_have_count(4)
     page.get_by_role("button", name="Rehearse").click()
@@ -148,6 +148,41 @@ def test_a_new_user_walks_from_file_to_release_to_cross_tab(visit, address, fold
     assert page.url.endswith("/")
 
 
+def test_k_with_certainty_is_chosen_beside_k_in_every_draw_and_released(visit, address, folder):
+    page, target = visit(viewport=WIDTHS["desktop"]).page, folder / "certain.parquet"
+    load(page, address, "census.parquet")
+    go_on(page)
+    page.get_by_role("button", name="All of this is public knowledge").click()
+    go_on(page)
+    both = page.locator("#beside .design")
+    expect(both).to_have_count(2)
+    expect(page.locator("#beside .design.chosen")).to_contain_text("In every draw")
+    wrong = [float(text.strip(" %")) for text in both.locator("li:nth-child(2) .count").all_inner_texts()]
+    assert wrong[1] < wrong[0]
+    expect(page.locator("#choice")).to_contain_text("against an attacker who knows which record is yours")
+    expect(page.locator("#choice")).to_contain_text("against an attacker who sees all of it and knows everybody else")
+    page.get_by_role("radio", name="With certainty 0.999999").check()
+    expect(page.locator("#beside .design.chosen")).to_contain_text("With certainty 0.999999")
+    expect(page.locator("#choice")).to_contain_text("right at most once in 10, given the release and")
+    page.locator("#k").fill("2")
+    page.locator("#k").press("Enter")
+    expect(page.locator("#beside .design.chosen")).to_contain_text("The ceiling of 1 on the central ε binds")
+    assert violations(page) == []
+    page.locator("#k").fill("10")
+    page.locator("#k").press("Enter")
+    expect(page.locator("#choice")).to_contain_text("right at most once in 10,")
+    go_on(page)
+    expect(page.locator("#making-title")).to_have_text("Release at k = 10 with certainty 0.999999")
+    make_release(page, target)
+    assert "--certainty 0.999999" in page.locator("#commands").inner_text()
+    other = do_what_the_script_says(page, target, folder / "typed-certain.parquet")
+    made = read_manifest(target)
+    assert made.plan.certainty == 0.999999
+    assert other.plan.to_dict() == made.plan.to_dict()
+    go_on(page)
+    expect(page.get_by_text("at k = 10 with certainty 0.999999; local ε₀ = ")).to_be_visible()
+
+
 def test_what_is_chosen_while_an_earlier_answer_is_slow_is_kept_and_shown(visit, address):
     page, held = visit(viewport=WIDTHS["desktop"]).page, []
     page.route("**/api/confirm", lambda route: held.append(route), times=1)
@@ -159,7 +194,7 @@ def test_what_is_chosen_while_an_earlier_answer_is_slow_is_kept_and_shown(visit,
     held[0].continue_()
     expect(page.get_by_label("Across")).to_have_value("job")  # of the rehearsal: the wish was granted
     expect(page.get_by_label("Questions will be about")).to_have_value("job")
-    expect(page.locator(".design.chosen")).to_have_count(1)
+    expect(page.locator("#choice .design.chosen")).to_have_count(1)
     expect(page.locator("#risk li")).to_have_count(4)
 
 
@@ -336,7 +371,7 @@ def test_adult_is_released_at_k_10_to_study_income_by_education(visit, address, 
     page.get_by_label("By", exact=True).select_option("education")
     page.get_by_role("button", name="Leave out the others").click()
     expect(page.get_by_role("button", name="Leave out the others")).to_have_count(0)
-    expect(page.locator(".design.chosen")).to_have_count(1)
+    expect(page.locator("#choice .design.chosen")).to_have_count(1)
     expect(page.get_by_label("By", exact=True)).to_have_count(0)
     go_on(page)
     target = folder / "adult-out.parquet"

@@ -113,7 +113,16 @@ def test_every_report_is_japanese_when_asked_but_for_names_and_what_was_typed(
     assert done.returncode == 0, done.stderr
     labels = [label for one in Schema.load(folder / "schema.toml") for label in [one.name, *getattr(one, "values", ())]]
     page = page_of(folder if reported else folder / "demo")
-    commands = ("microaggregate", "perturb --tell", "--data-dependent", "factorise", "check", "bayes", "calibrate")
+    commands = (
+        "microaggregate",
+        "perturb --tell",
+        "--data-dependent",
+        "--certainty",
+        "factorise",
+        "check",
+        "bayes",
+        "calibrate",
+    )
     written = ("bands", "role", "drop")  # into a schema
     assert english_on(page, "item", *labels, *commands, *written, *asked, *reported) == set()
     if command in ANSWERS:
@@ -278,6 +287,17 @@ def test_the_command_that_advise_ends_with_makes_the_release_that_it_speaks_of(k
     sets = [set(one.columns) for one in read_release(folder / "release.parquet").plan.tells]
     assert all("job" in columns for columns in sets)
     assert {len(columns) for columns in sets} == {int(line.split("--tell ")[1][0])}
+
+
+def test_the_command_that_advise_ends_with_is_as_certain_as_was_asked(kakuran):
+    asked = ("advise", "people.csv", "-s", "schema.toml", "--k", 5)
+    advised = kakuran(*asked, "--certainty", 0.999999)
+    assert advised.stderr.splitlines()[-1].endswith("--certainty 0.999999 -o release.parquet")
+    assert "in every draw" in advised.stdout
+    assert "--certainty" not in kakuran(*asked).stderr
+    refused = kakuran(*asked, "--certainty", 1.2)
+    assert refused.returncode != 0
+    assert "certainty must lie above" in refused.stderr
 
 
 KINDS = """

@@ -323,3 +323,50 @@ def test_no_pair_is_said_to_depart_only_of_those_looked_at(many_columns, rough_m
     assert "No pair of columns departs" not in page
     assert "None of the 2 pairs of columns that were looked at" in page
     assert "2 of 153 pairs" in page
+
+
+@pytest.fixture(scope="module")
+def certain():
+    """A release whose k holds with certainty."""
+    return kk.perturb(census(4_000), kk.calibrate(census_schema(), n=4_000, k=10, certainty=0.999999))
+
+
+def test_both_epsilons_are_printed_with_whom_each_is_against(certain, people, read):
+    usual = kk.perturb(people, kk.calibrate(census_schema(), n=4_000, k=10))
+    for release in (usual, certain):
+        for given in ({}, {"original": people}):
+            words = " ".join(read(kk.release_report(release, **given)).text.split())
+            assert f"local ε₀ {release.epsilon:.4g} central ε {release.manifest.central():.3g}" in words
+            assert "against an attacker who knows which record is yours, or the collector's server" in words
+            assert "against an attacker who sees the whole shuffled release and knows everybody else" in words
+
+
+def test_where_no_central_epsilon_holds_the_report_says_why(release, people, read):
+    fitted = kk.perturb(people, kk.calibrate(census_schema(), data=people, k=3, calibration="data-dependent"))
+    for made, why in ((release, "seed or order is known"), (fitted, "its parameters depend on the table")):
+        words = read(kk.release_report(made)).text
+        assert "No central ε holds" in words
+        assert why in words
+
+
+def test_a_report_says_what_k_with_certainty_bounds_and_what_not(certain, release, read):
+    words = read(kk.release_report(certain)).text
+    assert (
+        "with probability 0.999999 over the draw, whoever names a row for a person is right at most once in 10, given "
+        "the release and the whole true table" in words
+    )
+    for unbounded in ("a false table", "one of these three rows", "in the table at all", "the value"):
+        assert unbounded in words
+    assert f"k = {certain.plan.k_for(4_000):.3g}" in words
+    assert "whatever they believe" not in words
+    assert "nobody who sees this release can link" not in words
+    in_every_draw = read(kk.release_report(release)).text
+    assert "whatever they believe" in in_every_draw
+    assert "certain" not in in_every_draw
+
+
+def test_certainty_is_said_in_japanese_too(certain, english_on):
+    page = kk.release_report(certain, lang="ja")
+    assert "0.999999" in page
+    labels = [label for one in census_schema() for label in [one.name, *getattr(one, "values", ())]]
+    assert english_on(page, *labels) == set()

@@ -29,3 +29,11 @@ def test_names_of_columns_cannot_write_the_page():
     page = about_synthetic(drawn, drawn.quality(), "<i>.csv")
     assert "<b>job" not in page
     assert "<i>" not in page
+
+
+def test_a_page_about_records_made_from_a_certain_release_says_how_certain():
+    plan = kk.calibrate(census_schema(), n=2_000, k=10, certainty=0.999999)
+    drawn = kk.perturb(census(2_000), plan).synthesise(n=100)
+    page = about_synthetic(drawn, drawn.quality())
+    assert "at k = 10 with certainty 0.999999." in page
+    assert "local ε₀" in page

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import kakuran as kk
 from kakuran.cli import app
+from kakuran.design import expected_error, group_sizes
 from kakuran.release import read_manifest, write_table
 from kakuran.samples import census
 from kakuran.schema import open_source
@@ -363,6 +364,20 @@ def test_domains_found_privately_need_no_word_of_the_steward_and_are_entered_wit
     assert desk.to_dict()["read_off"], "what was said before is a draft again"
 
 
+def test_a_ledger_begins_with_the_certainty_of_what_was_made_and_comes_next(tmp_path):
+    write_table(tmp_path / "few.csv", census(900).select(["job", "sex"]))
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "few.csv"))
+    desk.wish(k=5, certainty=0.999999)
+    released(desk, tmp_path / "first.csv")
+    desk.start_ledger()
+    (ledger,) = desk.to_dict()["ledgers"]
+    desk.release(str(tmp_path / "second.csv"), "en", ledger=ledger)
+    account = kk.Ledger(ledger).account()
+    assert [entry.state for entry in account.entries] == ["made", "made"]
+    assert account.certainty == pytest.approx(0.999998, abs=1e-9)
+
+
 @pytest.mark.parametrize(("opened", "suggested"), [("a.tsv", ".csv"), ("a.xlsx", ".xlsx"), ("a.parquet", ".parquet")])
 def test_a_release_is_of_the_kind_that_was_opened_unless_somebody_says_otherwise(tmp_path, opened, suggested):
     if opened.endswith(".tsv"):
@@ -413,6 +428,73 @@ def test_designs_are_those_that_python_compares_and_the_plan_is_calibrates(desk)
     plan = kk.calibrate(desk.draft.schema, n=desk.opened.rows, k=5)
     assert (told["epsilon"], told["central"]) == (plan.epsilon, plan.central())
     assert [one["is_chosen"] for one in told["designs"]] == [True] + [False] * (len(found) - 1)
+
+
+def test_k_in_every_draw_and_with_certainty_stand_side_by_side_whichever_is_chosen(desk):
+    n = desk.opened.rows
+    for chosen in (None, 0.999999):
+        desk.wish(k=10, certainty=chosen)
+        every, certain = desk.beside()
+        for told, certainty in ((every, None), (certain, 0.999999)):
+            plan = kk.calibrate(replace(desk.draft.schema, certainty=certainty), n=n, k=10)
+            assert told["certainty"] == certainty
+            assert (told["epsilon"], told["central"]) == (plan.epsilon, plan.central())
+            assert told["two_way"] == expected_error(plan.tells, n).two_way
+            assert told["is_chosen"] == (certainty == chosen)
+        assert certain["two_way"] < every["two_way"]
+        told = desk.choice(SAY)
+        assert told["certainty"] == chosen
+        assert told["epsilon"] == (every if chosen is None else certain)["epsilon"]
+    assert desk.to_dict()["wishes"]["certainty"] == 0.999999
+    assert "certainty = 0.999999" in desk.to_dict()["toml"]
+
+
+def test_the_page_learns_when_the_ceiling_on_the_central_epsilon_binds(desk):
+    for k, tell in ((2, None), (200, None), (2, "all"), (200, 1)):
+        desk.wish(k=k, tell=tell, certainty=0.999999)
+        every, certain = desk.beside()
+        without = kk.calibrate(desk.draft.schema, n=desk.opened.rows, k=k, tell=certain["tell"], central_ceiling=None)
+        assert not every["is_capped"]
+        assert certain["is_capped"] == (without.central() > 1)
+    desk.wish(k=2)
+    assert desk.beside()[1]["is_capped"]
+
+
+def test_certainty_adds_up_over_the_groups_of_a_kept_column(desk):
+    desk.edit("region", {"role": "keep"})
+    desk.wish(k=5, certainty=0.999999)
+    plan = kk.calibrate(desk.draft.schema, data=desk.opened.table, k=5)
+    assert plan.failure(group_sizes(desk.draft.schema, desk.opened.table)) > 0
+    assert desk.choice(SAY)["epsilon"] == plan.epsilon
+
+
+def test_nothing_is_compared_with_certainty_where_people_have_several_records(tmp_path):
+    rows = census(600).select(["job", "sex"])
+    write_table(tmp_path / "rows.parquet", rows.append_column("who", pa.array([f"p{row % 300}" for row in range(600)])))
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "rows.parquet"))
+    desk.edit("who", {"role": "person"})
+    desk.wish(k=5, rows_a_person=2)
+    assert desk.beside() == []
+    desk.wish(certainty=0.999999)
+    with pytest.raises(kk.CalibrationError, match="one record per person"):
+        desk.choice(SAY)
+
+
+def test_a_release_with_certainty_is_what_its_script_makes(tmp_path):
+    write_table(tmp_path / "few.csv", census(900).select(["job", "sex"]))
+    desk = Desk(tmp_path)
+    desk.open(str(tmp_path / "few.csv"))
+    desk.wish(k=5, certainty=0.999999)
+    made = released(desk, tmp_path / "out.csv")
+    assert "--k 5 --certainty 0.999999 " in made["commands"]
+    assert "k=5, certainty=0.999999, data=source" in made["python"]
+    clicked = read_manifest(tmp_path / "out.csv")
+    assert clicked.plan.certainty == 0.999999
+    exec(made["python"], {})
+    assert read_manifest(tmp_path / "out.csv").plan.to_dict() == clicked.plan.to_dict()
+    read = desk.read(str(tmp_path / "out.csv"))
+    assert (read["certainty"], read["central"]) == (0.999999, clicked.central())
 
 
 def test_a_curve_has_every_design_at_every_k_and_more_k_costs_more(desk):

@@ -64,6 +64,18 @@ test_that("a data frame is perturbed, factors, whole numbers and all, into a rel
   expect_error(perturb(made("people.csv"), made("schema.toml"), k = 10), "output =")
 })
 
+test_that("a release says how surely its k holds, and both epsilons with whom each is against", {
+  needs_python()
+  usual <- read_release(made("out.parquet"))
+  expect_output(print(usual), "k = 10 in every draw")
+  expect_output(print(usual), "against an attacker who knows which record is yours: ")
+  expect_output(print(usual), "against one who sees the whole shuffled release and knows everybody else: ")
+  people <- utils::read.csv(made("people.csv"))
+  certain <- perturb(people, made("schema.toml"), k = 10, certainty = 0.999999)
+  expect_output(print(certain), "k = 10 with certainty 0.999999")
+  expect_error(perturb(people, made("schema.toml"), k = 10, certainty = 1.2), "certainty must lie above")
+})
+
 test_that("missing values reach Python as missing, dates as dates, and both come back", {
   needs_python()
   data <- data.frame(

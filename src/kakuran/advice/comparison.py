@@ -26,7 +26,7 @@ from kakuran.advice.methods import (
 from kakuran.audit import TruePeople, taken
 from kakuran.charts import BLUE, ESTIMATE, INK, Curve, error_chart
 from kakuran.counts import Cells, Tally, cells_of
-from kakuran.design import Purpose, TellChoice, calibrate
+from kakuran.design import CENTRAL_CEILING, CERTAINTY, Purpose, TellChoice, calibrate, group_sizes
 from kakuran.errors import CalibrationError, DataError, SchemaError
 from kakuran.model import one_thread
 from kakuran.randomness import Randomness
@@ -66,11 +66,13 @@ def reasons(
     perturbation: Outlook,
     guess: float,
     bands: Iterable[Phrase],
+    beside: Iterable[Phrase],
     helpful: Iterable[Phrase],
 ) -> Iterator[Phrase]:
     """What can be told, what to do, what it costs and promises, what would help or do instead, what else to know."""
     yield from _verdict(trial, perturbation)
     yield from bands
+    yield from beside
     best = perturbation if outlooks[0].promise == PK_ANONYMITY else outlooks[0]
     yield _use(best, trial.ways)
     yield _promised(best)
@@ -173,6 +175,14 @@ def _verdict(trial: Trial, perturbation: Outlook) -> Iterator[Phrase]:
 
 
 def _promised(outlook: Outlook) -> Phrase:
+    if outlook.certainty is not None and outlook.promise == PK_ANONYMITY:
+        return Phrase(
+            "It promises Pk-anonymity with certainty {certainty:.10g}: with that probability over the draw, whoever "
+            "names a record for a person is right at most once in {k:g}, given the release and the whole true table; "
+            "and every value is random.",
+            certainty=outlook.certainty,
+            k=outlook.k,
+        )
     if outlook.promise == PK_ANONYMITY:
         return Phrase(
             "It promises Pk-anonymity: no released record can be linked to a person with probability above 1/{k:g}, "
@@ -221,6 +231,9 @@ class Advice:
     perturbation : Outlook
         The perturbation to use: where pairs can be told, that which tells them best, else that which tells most of
         columns one by one.
+    beside : Outlook | None
+        Perturbation at the same k with certainty, or, where certainty was asked for, in every draw; None where people
+        have several records, or only the smallest group of those who share what is kept is known.
     curves : tuple[Outlook, ...]
         Every method at other k as well; of the designs the one to use.
     guess : float
@@ -243,6 +256,7 @@ class Advice:
     ways: int
     outlooks: tuple[Outlook, ...]
     perturbation: Outlook
+    beside: Outlook | None
     curves: tuple[Outlook, ...]
     guess: float
     sentences: tuple[str, ...]
@@ -261,6 +275,7 @@ class Advice:
             "ways": self.ways,
             "best": self.best.method,
             "perturbation": _described(self.perturbation, self.ways),
+            "beside": None if self.beside is None else _described(self.beside, self.ways),
             "guess": self.guess,
             "advice": list(self.sentences),
             "methods": [_described(outlook, self.ways) for outlook in self.outlooks],
@@ -298,8 +313,9 @@ def advise(
     schema: Schema | None,
     *,
     k: float,
-    n: int | None = None,
+    n: int | Sequence[int] | None = None,
     data: Any = None,
+    certainty: float | None = None,
     tell: TellChoice | None = None,
     about: str | None = None,
     purpose: Purpose | None = None,
@@ -317,10 +333,13 @@ def advise(
         What the columns may hold; None for a wide table of zeros and ones, given as `data`.
     k : float
         The promise.
-    n : int | None
-        People in the table, where the data must not be looked at; with kept columns, in the smallest group.
+    n : int | Sequence[int] | None
+        People in the table, where the data must not be looked at; with kept columns, in the smallest group, or in all.
     data : Any
         The table itself, as a frame, a path or a source; methods are then tried on it, and the advice depends on it.
+    certainty : float | None
+        The probability over the draw with which k is to hold, as for `kakuran.calibrate`; without it perturbation is
+        for every draw, and what certainty 0.999999 would gain is said beside it. As the schema says by default.
     tell : TellChoice | None
         What records are wished to tell, as for `kakuran.calibrate`: it is tried, too, and taken unless something else
         loses clearly less. As the schema says by default, or else what `kakuran.calibrate` would take.
@@ -341,7 +360,10 @@ def advise(
     >>> [outlook.method for outlook in advice.outlooks if outlook.errors is None]
     ['perturb-data-dependent', 'factorise']
     """
-    trial = trial_of(schema, n, data, k).wishing(tell, about, purpose)
+    trial = trial_of(schema, n, data, k).wishing(tell=tell, about=about, purpose=purpose, certainty=certainty)
+    if schema is not None and trial.certainty is not None:  # refuses what cannot be certain
+        groups: Any = n if data is None else trial.groups
+        calibrate(schema.confirmed(), k=k, n=groups, certainty=trial.certainty, tell="all")
     k = float(k)
 
     others = [float(other) for other in OTHER_KS if other <= trial.n // 2 and other != k]
@@ -358,15 +380,62 @@ def advise(
         curves += [method(trial, other) for other in others if outlooks[-1].errors is not None]
     curves += outlooks
     outlooks.sort(key=lambda outlook: _error(outlook, trial.ways))
+    beside = _beside(trial, perturbation) if _can_be_certain(schema, trial, n) else None
     guess = FLAT_GUESS if trial.is_assumed else trial.yardstick.guess().of(trial.ways)
     progress(Phrase("looking for what would help"))
     proposals = bands_for(trial, k)
     banded = in_bands(trial, proposals) if proposals else None
     bands = () if banded is None else bands_first(banded, proposals, k)
     helpful = what_would_help(trial, perturbation, banded)
-    said = tuple(reasons(trial, outlooks, usual, perturbation, guess, bands, helpful))
-    found = tuple(outlooks), perturbation, tuple(curves)
+    every = next(one for one in curves if one.method == "perturb" and (one.tell, one.k) == (perturbation.tell, k))
+    both = () if beside is None else _both(trial, every, beside, guess)
+    said = tuple(reasons(trial, outlooks, usual, perturbation, guess, bands, both, helpful))
+    found = tuple(outlooks), perturbation, beside, tuple(curves)
     return Advice(trial.n, k, not trial.is_assumed, min(trial.ways, len(trial.schema.perturbed)), *found, guess, said)
+
+
+def _can_be_certain(schema: Schema | None, trial: Trial, n: int | Sequence[int] | None) -> bool:
+    """Whether people have one record each, and all groups that share what is kept are known."""
+    are_known = not trial.schema.kept or not isinstance(n, int)
+    return are_known and (schema is None or schema.rows_a_person == 1)
+
+
+def _beside(trial: Trial, perturbation: Outlook) -> Outlook:
+    """Perturbation at the same k with certainty; where that was asked for, in every draw."""
+    other = replace(trial, certainty=CERTAINTY if trial.certainty is None else None)
+    usual = designs_to_try(other, perturbation.k)[0]
+    tells = [usual] if usual == perturbation.tell else [usual, perturbation.tell]
+    return recommended([perturbed(other, perturbation.k, tell) for tell in tells], trial.ways)
+
+
+def _both(trial: Trial, perturbation: Outlook, beside: Outlook, guess: float) -> Iterator[Phrase]:
+    """What k costs in every draw and with certainty; and what certainty would tell where little is told without."""
+    every, certain = (perturbation, beside) if perturbation.certainty is None else (beside, perturbation)
+    assert every.errors is not None  # noqa: S101
+    assert certain.errors is not None  # noqa: S101
+    yield Phrase(
+        "k = {k:g} in every draw: {every:.1%} in the wrong cell of {tables}; with certainty {certainty:.10g}: "
+        "{certain:.1%}.",
+        k=every.k,
+        every=_error(every, trial.ways),
+        tables=_TABLES[trial.ways],
+        certainty=certain.certainty,
+        certain=_error(certain, trial.ways),
+    )
+    tells_little = every.errors.is_by_margins or _error(every, trial.ways) > _USELESS * guess
+    if perturbation is every and tells_little:
+        yield Phrase(
+            "With certainty, with {command}, a release could tell {what}.",
+            command=certain.command,
+            what=certain.errors.verdict_about(trial.about),
+        )
+    plan = replace(trial, certainty=certain.certainty).plan(certain.k, certain.tell)
+    if plan.k_for(trial.n) > certain.k:
+        yield Phrase(
+            "Certainty takes more noise here: it keeps the central ε at or below {ceiling:g}, which k in every draw "
+            "does not need.",
+            ceiling=CENTRAL_CEILING,
+        )
 
 
 def _perturbed(trial: Trial, k: float, progress: Callable[[str], object]) -> Iterator[Outlook]:
@@ -408,7 +477,7 @@ def _is_worth_it(one: Outlook, usual: Outlook, ways: int) -> bool:
     return _error(one, ways) < (1 - WORTH_DOING) * _error(usual, ways)
 
 
-def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial:
+def trial_of(schema: Schema | None, n: int | Sequence[int] | None, data: Any, k: float) -> Trial:
     """The table to try methods on: the data, or records made up in their stead."""
     if (n is None) == (data is None):
         raise CalibrationError(Phrase("give either n or the data, not both and not neither"))
@@ -424,13 +493,13 @@ def trial_of(schema: Schema | None, n: int | None, data: Any, k: float) -> Trial
     else:
         people = calibrate(Schema(list(schema)), k=k, n=n).n  # refuses what cannot be promised
         made_up = _made_up(schema, min(people, max(MADE_UP, math.ceil(20 * k))))
-        return Trial.of(schema, made_up, people, is_assumed=True)
+        return Trial.of(schema, made_up, n if isinstance(n, Sequence) else [people], is_assumed=True)
     if not schema.perturbed:
         raise CalibrationError(Phrase("the schema has no column to perturb"))
     tally = Tally.of_columns(schema.kept)
     records = len(codes[schema.perturbed[0].name])
     tally.update(codes, records)
-    return Trial.of(schema, codes, tally.fewest if records else 0, is_assumed=False)
+    return Trial.of(schema, codes, group_sizes(schema, tally), is_assumed=False)
 
 
 def _matrix(data: Any) -> tuple[Schema, dict[str, Codes]]:
@@ -482,6 +551,7 @@ def _described(outlook: Outlook, ways: int) -> dict[str, Any]:
         "method": outlook.method,
         "tell": outlook.tell,
         "k": outlook.k,
+        "certainty": outlook.certainty,
         "promise": outlook.promise,
         "error": None if errors is None else errors.of(ways),
         **{name: None if errors is None else getattr(errors, name) for name in names},

@@ -33,7 +33,7 @@ from kakuran.design import (
     designs,
     expected_error,
 )
-from kakuran.errors import DataError, NotForPublicationWarning
+from kakuran.errors import DataError, NotForPublicationWarning, StrongerThanAskedWarning
 from kakuran.perturbation import Kernel
 from kakuran.randomness import Randomness
 from kakuran.schema import Numeric, Schema
@@ -241,6 +241,8 @@ class Outlook:
         The column that every record tells, if one was asked for.
     purpose : Purpose
         The tables that ``"auto"`` was asked to lose least of.
+    certainty : float | None
+        The probability over the draw with which k holds; None for every draw.
     """
 
     method: MethodName
@@ -251,6 +253,7 @@ class Outlook:
     tell: TellChoice | None = None
     about: str | None = None
     purpose: Purpose = "two-way"
+    certainty: float | None = None
 
     @property
     def name(self) -> Phrase:
@@ -269,6 +272,7 @@ class Outlook:
         words = ["kakuran", "perturb", "--tell", sets or str(self.tell)]
         words += [] if self.about is None else ["--about", self.about]
         words += ["--purpose", self.purpose] if self.tell == "auto" else []
+        words += [] if self.certainty is None else ["--certainty", f"{self.certainty:.10g}"]
         return shlex.join(words) + " --data-dependent" * (self.method != "perturb")
 
     def not_assessed(self, why: Phrase) -> Outlook:
@@ -302,8 +306,8 @@ class Trial:
         Its columns.
     codes : Mapping[str, Codes]
         Its records.
-    n : int
-        People everybody can hide among: all, or the smallest group that shares what is kept.
+    groups : tuple[int, ...]
+        People everybody can hide among: all, or those of each group that shares what is kept.
     is_assumed : bool
         Whether the records are made up, for want of data.
     tell : TellChoice | None
@@ -312,27 +316,33 @@ class Trial:
         The column that it wishes to ask about.
     purpose : Purpose
         The tables that should lose least.
+    certainty : float | None
+        How surely k should hold; None for every draw.
     """
 
     schema: Schema
     codes: Mapping[str, Codes]
-    n: int
+    groups: tuple[int, ...]
     is_assumed: bool
     tell: TellChoice | None = None
     about: str | None = None
     purpose: Purpose = "two-way"
+    certainty: float | None = None
 
     @classmethod
-    def of(cls, schema: Schema, codes: Mapping[str, Codes], n: int, *, is_assumed: bool) -> Trial:
+    def of(cls, schema: Schema, codes: Mapping[str, Codes], groups: Sequence[int], *, is_assumed: bool) -> Trial:
         """A table, and apart from it what its schema wishes: every design is to be tried."""
-        purpose: Any = schema.purpose or "two-way"
-        return cls(Schema(list(schema)), codes, n, is_assumed, schema.tell, schema.about, purpose)
+        wishes: Any = (schema.tell, schema.about, schema.purpose or "two-way", schema.certainty)
+        return cls(Schema(list(schema)), codes, tuple(groups), is_assumed, *wishes)
 
-    def wishing(self, tell: TellChoice | None, about: str | None, purpose: Purpose | None) -> Trial:
+    def wishing(self, **wishes: Any) -> Trial:
         """The same, with other wishes than the schema's where there are some."""
-        given = {"tell": tell, "about": about, "purpose": purpose}
-        wished: Any = {name: value for name, value in given.items() if value is not None}
-        return replace(self, **wished)
+        return replace(self, **{name: value for name, value in wishes.items() if value is not None})
+
+    @property
+    def n(self) -> int:
+        """People in the smallest group."""
+        return min(self.groups)
 
     @cached_property
     def yardstick(self) -> Yardstick:
@@ -347,8 +357,11 @@ class Trial:
     def plan(self, k: float, tell: TellChoice | None, data: Tally | None = None) -> Plan:
         """How the table would be perturbed: for the worst case, or with just the noise that these data need."""
         about = None if tell == "all" else self.about
-        asked: Any = {"n": self.n} if data is None else {"data": data, "calibration": "data-dependent"}
-        return calibrate(self.schema, k=k, tell=tell, about=about, purpose=self.purpose, **asked)
+        worst_case = {"n": self.groups, "certainty": self.certainty}
+        asked: Any = worst_case if data is None else {"data": data, "calibration": "data-dependent"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StrongerThanAskedWarning)  # the advice compares both
+            return calibrate(self.schema, k=k, tell=tell, about=about, purpose=self.purpose, **asked)
 
     @property
     def records(self) -> int:
@@ -366,13 +379,14 @@ class Trial:
         if self.records <= most:
             return self
         rows = Randomness.seeded(0).permutation(self.records)[:most]
-        return replace(self, codes={name: codes[rows] for name, codes in self.codes.items()}, n=most)
+        return replace(self, codes={name: codes[rows] for name, codes in self.codes.items()}, groups=(most,))
 
 
 def designs_to_try(trial: Trial, k: float) -> list[TellChoice]:
     """What is wished or else expected to lose least, which comes first, the next best, whole records, one, and two."""
     trial.plan(k, "all")  # refuses what cannot be promised
-    ranked = designs(trial.schema, n=trial.n, k=k, about=trial.about, purpose=trial.purpose)
+    wishes: Any = {"certainty": trial.certainty, "about": trial.about, "purpose": trial.purpose}
+    ranked = designs(trial.schema, n=trial.groups, k=k, **wishes)
     asked = [_asked(design, is_first=place == 0) for place, design in enumerate(ranked)]
     known = [tell for tell in asked if tell is not None]
     wished = [] if trial.tell in (None, "auto") else [trial.tell]
@@ -390,8 +404,9 @@ def _asked(design: Design, *, is_first: bool) -> TellChoice | None:
 
 
 def perturbed(trial: Trial, k: float, tell: TellChoice | None) -> Outlook:
-    """Perturbation that holds whatever the attacker believes."""
-    plan, asked = trial.plan(k, tell), (tell, None if tell == "all" else trial.about, trial.purpose)
+    """Perturbation for the worst case: k holds whatever the table, in every draw or as surely as is wished."""
+    plan = trial.plan(k, tell)
+    asked = (tell, None if tell == "all" else trial.about, trial.purpose, trial.certainty)
     if trial.is_assumed:
         errors = Errors.expected(expected_error(plan.tells, trial.n, trial.about), len(trial.schema.perturbed))
         return Outlook("perturb", k, PK_ANONYMITY, errors, Phrase("expected from n, k and the schema alone"), *asked)
@@ -402,6 +417,8 @@ def perturbed_for_the_data(trial: Trial, worst_case: Outlook) -> Outlook:
     """Perturbation by the same design with just the noise this table needs."""
     k, tell = worst_case.k, worst_case.tell
     found = replace(worst_case, method="perturb-data-dependent", note="")
+    if trial.certainty is not None:
+        return found.not_assessed(Phrase("its noise depends on the data, and certainty needs the worst case"))
     if trial.is_assumed:
         return found.not_assessed(Phrase("its noise depends on the data: give them"))
     tally, plan = Tally.of_columns(trial.schema.released), trial.plan(k, tell)

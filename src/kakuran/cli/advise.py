@@ -12,6 +12,7 @@ from kakuran.cli.console import answer_table, answer_text, in_words, say, workin
 from kakuran.cli.options import (
     AboutOption,
     AnswerResults,
+    CertaintyOption,
     CsvOptions,
     K,
     PurposeOption,
@@ -54,6 +55,7 @@ def advise(
         int | None,
         typer.Option("--n", help="People in the table; with kept columns, in the smallest group sharing their values."),
     ] = None,
+    certainty: CertaintyOption = None,
     tell: TellOption = None,
     about: AboutOption = None,
     purpose: PurposeOption = None,
@@ -75,7 +77,7 @@ def advise(
         source = None if data is None else csv.open(data, sql)
         if source is not None and declared is not None:
             check_fits(source, declared)
-        wishes: Any = {"tell": to_tell(tell), "about": about, "purpose": purpose}
+        wishes: Any = {"certainty": certainty, "tell": to_tell(tell), "about": about, "purpose": purpose}
         advice = compare(declared, k=k, n=n, data=source, progress=at, **wishes)
     results.answer(advice.to_dict(), lambda: _show(advice, results.words))
     if schema is not None and not results.json:

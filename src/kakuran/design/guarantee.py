@@ -71,8 +71,10 @@ class Guarantee:
         delta: float = DELTA,
     ) -> Guarantee:
         """What was asked for, checked; the ceiling goes with certainty, and a central ε takes its place."""
-        sizes = tuple(sorted(groups))
-        check_k(2 if k is None else k, sizes[0] if sizes else 0)
+        for size in (sizes := list(groups)):
+            if not isinstance(size, Number):
+                raise CalibrationError(Phrase("{name} must be a number, got {value!r}", name="n", value=size))
+        check_k(2 if k is None else k, min(sizes, default=0))
         check_delta(delta)
         if certainty is not None:
             if k is None:
@@ -83,7 +85,7 @@ class Guarantee:
             if value is not None and (not is_real(value) or not 0 < value < math.inf):
                 raise CalibrationError(Phrase("{name} must lie above 0, got {value!r}", name=name, value=value))
         central = ceiling if central_epsilon is None else central_epsilon
-        return cls(k, tuple(map(int, sizes)), certainty, central, delta)
+        return cls(k, tuple(sorted(map(int, sizes))), certainty, central, delta)
 
     @property
     def n(self) -> int:

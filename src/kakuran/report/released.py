@@ -18,7 +18,7 @@ from kakuran.counts import Cells, Tally, every_code
 from kakuran.defaults import DEFAULT_LEVEL
 from kakuran.design import DELTA, Plan, expected_error
 from kakuran.engine import count_tables
-from kakuran.errors import ReleaseError
+from kakuran.errors import KakuranError, ReleaseError
 from kakuran.release import Manifest, Release, read_release
 from kakuran.report.contents import MOST_ACROSS, Contents, View, look_at
 from kakuran.report.page import (
@@ -120,8 +120,8 @@ def release_report(
         numbers=[
             (say("records"), f"{manifest.records:,}"),
             (say("columns"), f"{len(plan.schema.released)}"),
-            ("k", f"{plan.k:g}"),
-            *([] if plan.guaranteed_epsilon is None else [("ε", _number(plan.guaranteed_epsilon))]),
+            *promised_numbers(plan, say),
+            *([(say("central_epsilon"), f"{manifest.central():.3g}")] if manifest.is_central else []),
             (say("calibration"), say(plan.calibration)),
         ],
         limits=_limits(plan, say),
@@ -133,7 +133,8 @@ def release_report(
 def _verdict(plan: Plan, say: Words) -> list[Html]:
     """What the release is good for: in a sentence, and in a picture of how wrong tables of it are expected to be."""
     expected = expected_error(plan.tells, plan.n, plan.about)
-    sentence = paragraph(say("verdict", what=expected.verdict, k=plan.k), kind="verdict")
+    named = "verdict" if plan.certainty is None else "verdict_certain"
+    sentence = paragraph(say(named, what=expected.verdict, k=plan.k, certainty=plan.certainty), kind="verdict")
     possible = {"one": expected.one_way, "two": expected.two_way, "margins": expected.by_margins}
     ways = (possible | {"three": expected.three_way}) if len(plan.schema.perturbed) > 2 else possible
     if len(plan.schema.perturbed) < 2:
@@ -163,17 +164,43 @@ def _warnings(manifest: Manifest, say: Words) -> list[str]:
 def _promise(manifest: Manifest, say: Words) -> list[str]:
     plan = manifest.plan
     kept = say.listed(attribute.name for attribute in plan.schema.kept)
-    for_people, weight = "_people" if plan.unit else "", plan.schema.weight
+    weight = plan.schema.weight
     return [
-        paragraph(say("k", k=plan.k, who=say(f"who_{plan.calibration}")), kind="lead"),
+        *(paragraph(sentence, kind="lead") for sentence in _about_k(plan, say)),
         paragraph(_about_epsilon(plan, say), kind="lead"),
-        paragraph(say(f"central{for_people}", epsilon=f"{manifest.central():.3g}", delta=f"{DELTA:f}"), kind="lead")
-        if manifest.is_central
-        else "",
+        paragraph(_about_central(manifest, say), kind="lead"),
         paragraph(say("of_people", unit=plan.unit, person=plan.schema.person), kind="lead") if plan.unit else "",
         paragraph(say("among", kept=kept)) if kept else "",
         paragraph(say("estimates", level=DEFAULT_LEVEL), kind="note"),
         paragraph(say("not_weighed", weight=weight.name), kind="note") if weight else "",
+    ]
+
+
+def _about_k(plan: Plan, say: Words) -> list[str]:
+    """What k bounds, and what it does not where it holds with certainty."""
+    if plan.certainty is None:
+        return [say("k", k=plan.k, who=say(f"who_{plan.calibration}"))]
+    return [say("k_certain", k=plan.k, certainty=plan.certainty), say("k_certain_not", every=plan.k_for(plan.n))]
+
+
+def _about_central(manifest: Manifest, say: Words) -> str:
+    """The central ε, or why none holds."""
+    try:
+        epsilon = manifest.central()
+    except KakuranError as why:
+        return say("no_central", why=say.error(why))
+    if math.isinf(epsilon):
+        return ""  # as ε₀ is, of which that was said
+    named = "central_people" if manifest.plan.unit else "central"
+    return say(named, epsilon=f"{epsilon:.3g}", delta=f"{DELTA:f}")
+
+
+def promised_numbers(plan: Plan, say: Words) -> list[tuple[str, str]]:
+    """k, how surely it holds, and the ε₀ of each record, with their names."""
+    return [
+        ("k", f"{plan.k:g}"),
+        *([] if plan.certainty is None else [(say("certainty"), f"{plan.certainty:.10g}")]),
+        *([] if plan.guaranteed_epsilon is None else [(say("local_epsilon"), _number(plan.guaranteed_epsilon))]),
     ]
 
 
@@ -224,6 +251,7 @@ def _limits(plan: Plan, say: Words) -> list[str]:
     return [
         say("limit_groups"),
         say("limit_again"),
+        *([] if plan.certainty is None else [say("limit_certain", draws=1 / (1 - plan.certainty))]),
         say("limit_domains"),
         *([say("limit_kept", kept=kept)] if kept else []),
         *([say("limit_data")] if plan.calibration == "data-dependent" else []),

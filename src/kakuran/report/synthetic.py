@@ -12,7 +12,7 @@ from kakuran.answers import SyntheticQuality, SyntheticTable
 from kakuran.design import expected_error
 from kakuran.release import beside, check_table, write_records
 from kakuran.report.page import Html, code, page, paragraph, points, section, table
-from kakuran.report.released import domain_of
+from kakuran.report.released import domain_of, promised_numbers
 from kakuran.schema import ABOUT, Numeric
 from kakuran.words import LANGUAGES, Words, words_in
 from kakuran.writing import check_free
@@ -130,13 +130,14 @@ def about_synthetic(
     True
     """
     say, plan = words_in(lang), synthetic.plan
+    surely = "" if plan.certainty is None else say("with_certainty", certainty=plan.certainty)
     return page(
         say,
         say("synthetic_title", n=synthetic.n),
         section(
             say("synthetic_is"),
             paragraph(say("synthetic_what", n=synthetic.n), kind="lead"),
-            paragraph(say("synthetic_from", records=synthetic.source_records, k=plan.k)),
+            paragraph(say("synthetic_from", records=synthetic.source_records, k=plan.k, surely=surely)),
             paragraph(say("estimator", reason=synthetic.reason), kind="note"),
         ),
         _good(synthetic, quality, say),
@@ -150,8 +151,7 @@ def about_synthetic(
         numbers=[
             (say("records"), f"{synthetic.n:,}"),
             (say("synthetic_copies"), f"{len(synthetic):,}"),
-            ("k", f"{plan.k:g}"),
-            *([] if plan.guaranteed_epsilon is None else [("ε", f"{plan.guaranteed_epsilon:.3g}")]),
+            *promised_numbers(plan, say),
         ],
     )
 

@@ -21,9 +21,11 @@ from kakuran.audit import Audit, Risk, TruePeople, quick_audit, risk_of, wrong_c
 from kakuran.charts import Labelled
 from kakuran.counts import Cells, Tally
 from kakuran.design import (
+    CERTAINTY,
     Account,
     BandProposal,
     Design,
+    Guarantee,
     Ledger,
     LedgerEntry,
     Plan,
@@ -31,6 +33,8 @@ from kakuran.design import (
     by_size,
     calibrate,
     designs,
+    expected_error,
+    group_sizes,
     preview,
     propose_bands,
     smallest_group,
@@ -42,6 +46,7 @@ from kakuran.errors import (
     ReleaseError,
     ScatteredNumbersWarning,
     SchemaError,
+    StrongerThanAskedWarning,
 )
 from kakuran.release import Release, neutral, perturb, perturb_file, read_release, targets
 from kakuran.report import in_draw, pair_section, release_report, table as html_table
@@ -64,7 +69,7 @@ from kakuran.schema import (
 )
 from kakuran.studio.asking import PointedQuestion
 from kakuran.studio.columns import Card, card_of, classes_of, first_rows, in_numbers, oddities, read_some, with_days
-from kakuran.studio.script import NamedTable, Targets, commands_of, python_of
+from kakuran.studio.script import NamedTable, Promised, Targets, commands_of, python_of
 from kakuran.typing import Array
 from kakuran.words import Phrase, Words
 from kakuran.writing import check_free, write_text
@@ -79,7 +84,7 @@ COMMON_KINDS = (".csv", ".xlsx", ".parquet")
 """Of files that a release may be written to: those that colleagues open."""
 USUAL_EPSILON = 0.1
 """What domains spend that are found privately."""
-_WISHES = ("tell", "about", "purpose", "person", "rows_a_person", "private")
+_WISHES = ("tell", "about", "purpose", "certainty", "person", "rows_a_person", "private")
 MOST_ACROSS = 24
 """Cells on a side of a table that is rehearsed."""
 
@@ -288,7 +293,7 @@ class Desk:
         )
 
     def wish(self, **wishes: Any) -> None:
-        """Say what the release is to promise (`k`) and to be good for (`tell`, `about`, `purpose`, …)."""
+        """Say what the release is to promise (`k`, `certainty`) and to be good for (`tell`, `about`, `purpose`, …)."""
         draft = self.draft
         k = wishes.pop("k", None)
         schema = draft.schema if not wishes else replace(draft.schema, **wishes)
@@ -357,6 +362,7 @@ class Desk:
             "wishes": {name: getattr(draft.schema, name) for name in _WISHES},
             "toml": replace(draft.schema, drafted=self._read_off()).to_toml(),
             "k": draft.k,
+            "certainty_offered": draft.schema.certainty or CERTAINTY,
             "read_off": self._read_off(),
             "confirmed": sorted(draft.confirmed),
             "odd": [*oddities(draft.schema, opened.cards, opened.inferred, opened.rows)],
@@ -369,7 +375,7 @@ class Desk:
             "targets": str(self._suggested()),
             "kinds": [*dict.fromkeys((self._suggested().suffix, *COMMON_KINDS))],
             "ledgers": [*map(str, sorted(self._suggested().parent.glob("*.ledger")))],
-            "made_before": [ledger for one, ledger in self._released if not one.failure],
+            "made_before": [ledger for one, ledger in self._released if one.kind != "domains"],
         }
 
     def _suggested(self) -> Path:
@@ -392,11 +398,11 @@ class Desk:
         spent = [one for one, _ in self._released]
         more = [*spent, Spending.of(self._plan(), self._suggested().name)]
         apart, together = (
-            _account_of([replace(one, joined=is_joined and not one.failure) for one in more])
+            _account_of([replace(one, joined=is_joined and one.kind != "domains") for one in more])
             for is_joined in (False, True)
         )
         return {
-            "number": sum(not one.failure for one in more),
+            "number": sum(one.kind != "domains" for one in more),
             "apart": apart.k,
             "joined": together.k,
             "epsilon": _finite(apart.epsilon),
@@ -406,28 +412,35 @@ class Desk:
         """Begin to keep account beside the table, with the releases made here of which no ledger knows yet."""
         path, place = self.opened.opening.path, self._suggested().parent
         least = min([self.draft.k, *(one.k for one, _ in self._released)])
-        ledger = Ledger.create(place / f"{path.stem or 'table'}.ledger", path.name or "table", k=least)
+        next_one = Spending.of(self._plan(), path.name)
+        failure = math.fsum(one.failure for one in (*(spending for spending, _ in self._released), next_one))
+        ledger = Ledger.create(
+            place / f"{path.stem or 'table'}.ledger",
+            path.name or "table",
+            k=least,
+            certainty=1 - failure if failure else None,
+        )
         self._enter(ledger)
 
     def _enter(self, ledger: Ledger, *, only_domains: bool = False) -> None:
         """Enter what was made here and no ledger knows of yet."""
         for number, (spending, known) in enumerate(self._released):
-            if known is None and (spending.failure or not only_domains):
+            if known is None and (spending.kind == "domains" or not only_domains):
                 ledger.mark(ledger.add(spending), "made")
                 self._released[number] = spending, str(ledger.path)
 
     def choice(self, say: Words) -> dict[str, Any]:
         """What is promised and expected at this k, design by design."""
-        draft, plan, n = self.draft, self._plan(), self._fewest()
+        draft, plan, n = self.draft, self._plan(), self._groups()[0]
         about = {draft.schema.about} - {None}
         errors = by_size([one for one in preview(plan) if len(one.columns) == 1 or about <= {*one.columns}])
-        compared = self._designs(draft.k)
+        compared = self._designs(draft.k, draft.schema)
         chosen = _chosen(compared, draft.schema.tell)
         return {
             "n": n,
             "k": draft.k,
-            "epsilon": _finite(plan.epsilon),
-            "central": _finite(plan.central()) if plan.is_central else None,
+            "certainty": plan.certainty,
+            **_epsilons(plan),
             "verdict": say.of(compared[chosen].expected.verdict) if chosen is not None else "",
             "scattered": [say.of(one) for one in plan.scattered],
             "designs": [_described(one) | {"is_chosen": place == chosen} for place, one in enumerate(compared)],
@@ -438,9 +451,36 @@ class Desk:
             ],
         }  # fmt: skip
 
+    def beside(self) -> list[dict[str, Any]]:
+        """k in every draw and with certainty: what each promises and is expected to lose; nothing where one is all."""
+        schema = self.draft.schema
+        if schema.rows_a_person > 1:
+            return []
+        return [
+            self._guaranteed(replace(schema, certainty=certainty)) | {"is_chosen": certainty == schema.certainty}
+            for certainty in (None, schema.certainty or CERTAINTY)
+        ]
+
+    def _guaranteed(self, schema: Schema) -> dict[str, Any]:
+        plan, compared = self._plan(schema), self._designs(self.draft.k, schema)
+        chosen = _chosen(compared, schema.tell)
+        design = None if chosen is None else compared[chosen]
+        return {
+            "certainty": plan.certainty,
+            "tell": schema.tell if design is None else design.tell,
+            "is_capped": design is not None and self._is_capped(design, plan),
+            **_epsilons(plan),
+            **asdict(expected_error(plan.tells, plan.n, schema.about)),
+        }
+
+    def _is_capped(self, design: Design, plan: Plan) -> bool:
+        """Whether k alone would allow a larger ε₀ than the ceiling on the central ε does."""
+        guarantee = Guarantee.of(plan.k, self._groups(), certainty=plan.certainty, central_ceiling=None)
+        return guarantee.plan(design.recipe).epsilon > plan.epsilon * (1 + 1e-5)
+
     def bands(self) -> list[dict[str, Any]]:
         """Numbers that would come out better in bands, and by how much."""
-        draft, n = self.draft, self._fewest()
+        draft, n = self.draft, self._groups()[0]
         return self._once(("bands", draft.schema.to_toml(), draft.k), lambda: [*map(in_numbers, self._proposed(n))])
 
     def _proposed(self, n: int) -> list[BandProposal]:
@@ -472,12 +512,13 @@ class Desk:
 
     def curve(self) -> list[dict[str, Any]]:
         """What every design is expected to lose, k by k."""
-        n, draft = self._fewest(), self.draft
+        n, draft = self._groups()[0], self.draft
         ways = _ways(draft.schema)
         at = [k for k in CURVE if k <= n]
-        if len(draft.schema.perturbed) > MANY_COLUMNS:
+        if len(draft.schema.perturbed) > MANY_COLUMNS or draft.schema.certainty is not None:
             at = at[:: max(1, round(len(at) / CLOSE_ENOUGH))]
-        return [{"k": k, "errors": {_key(one): one.expected.of(ways) for one in self._designs(k)}} for k in at]
+        compared = {k: self._designs(k, draft.schema) for k in at}
+        return [{"k": k, "errors": {_key(one): one.expected.of(ways) for one in compared[k]}} for k in at]
 
     def risk(self) -> dict[str, Any]:
         """How easily people are found in the table as it is."""
@@ -528,34 +569,38 @@ class Desk:
         draft, table = self.draft, self.opened.table
         asked = (draft.schema.to_toml(), draft.k)
         if self._rehearsed is None or self._rehearsed[0] != asked:
-            plan = self._plan() if self.opened.is_whole else self._planned(smallest_group(draft.schema, table))
+            schema = draft.schema
+            plan = self._plan() if self.opened.is_whole else self._planned(schema, group_sizes(schema, table))
             self._rehearsed = None
             self._rehearsed = asked, perturb(table, plan, shuffle=draft.schema.person is not None)
         return self._rehearsed[1]
 
-    def _plan(self) -> Plan:
-        """What `calibrate` gives; where it would choose the best design, that is known already."""
-        draft, n = self.draft, self._fewest()
-        if draft.schema.tell in (None, "auto") and draft.schema.rows_a_person == 1:
-            return Plan(draft.schema, self._designs(draft.k)[0].tells, n, draft.k, "worst-case")
-        return self._once(("plan", draft.schema.to_toml(), draft.k), lambda: self._planned(n))
+    def _plan(self, schema: Schema | None = None) -> Plan:
+        """What `calibrate` gives, as was said or with another certainty; the best design is known already."""
+        schema, k = schema or self.draft.schema, self.draft.k
+        if schema.tell in (None, "auto") and schema.rows_a_person == 1:
+            tells = self._designs(k, schema)[0].tells
+            return Plan(schema, tells, self._groups()[0], k, "worst-case", schema.certainty)
+        return self._once(("plan", schema.to_toml(), k), lambda: self._planned(schema, self._groups()))
 
-    def _planned(self, n: int) -> Plan:
+    def _planned(self, schema: Schema, groups: Sequence[int]) -> Plan:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ScatteredNumbersWarning)  # which the page says in its own words
-            return calibrate(self.draft.schema, n=n, k=self.draft.k)
+            for said in (ScatteredNumbersWarning, StrongerThanAskedWarning):  # which the page says in its own words
+                warnings.simplefilter("ignore", said)
+            return calibrate(schema, n=groups, k=self.draft.k)
 
-    def _fewest(self) -> int:
+    def _groups(self) -> list[int]:
+        """How many people share what is kept, group by group, the fewest first."""
         schema, opened = self.draft.schema, self.opened
         if not (schema.kept or opened.is_whole):
-            return opened.rows  # which was counted already
-        return self._once(("fewest", schema.to_toml()), lambda: smallest_group(schema, opened.data))
+            return [opened.rows]  # which was counted already
+        asked = ("groups", replace(schema, certainty=None).to_toml())
+        return self._once(asked, lambda: sorted(group_sizes(schema, opened.data)))
 
-    def _designs(self, k: float) -> list[Design]:
-        schema = self.draft.schema
-        wishes: Any = {"about": schema.about, "purpose": schema.purpose or "two-way"}
+    def _designs(self, k: float, schema: Schema) -> list[Design]:
+        wishes: Any = {"about": schema.about, "purpose": schema.purpose or "two-way", "certainty": schema.certainty}
         asked = ("designs", replace(schema, tell=None).to_toml(), k)
-        return self._once(asked, lambda: designs(schema, n=self._fewest(), k=k, **wishes))
+        return self._once(asked, lambda: designs(schema, n=self._groups(), k=k, **wishes))
 
     def _once(self, key: Any, work: Callable[[], Any]) -> Any:
         """What was worked out for the same question before, or now; of many, the last are remembered."""
@@ -580,13 +625,14 @@ class Desk:
         beside = [files.schema, files.report, files.public, files.commands, files.python]
         check_free(*targets(files.release), *beside, force=force)
         with self._doing("counting", opened.rows) as advance:
-            n = smallest_group(draft.schema, opened.source, advance)
-        plan = self._plan() if n == self._fewest() else self._planned(n)
+            groups = sorted(group_sizes(draft.schema, opened.source, advance))
+        plan = self._plan() if groups == self._groups() else self._planned(draft.schema, groups)
         if ledger is not None:
             self._enter(Ledger(ledger), only_domains=True)
         with self._doing("perturbing", opened.rows) as advance:
             manifest = perturb_file(opened.source, files.release, plan, ledger=ledger, force=force, progress=advance)
-        commands, python = (said(opened.opening, files, draft.k, lang) for said in (commands_of, python_of))
+        promised = Promised(draft.k, draft.schema.certainty)
+        commands, python = (said(opened.opening, files, promised, lang) for said in (commands_of, python_of))
         draft.schema.save(files.schema)
         write_text(files.commands, commands, is_private=True)
         write_text(files.python, python, is_private=True)
@@ -643,7 +689,9 @@ class Desk:
             "path": str(found),
             "records": release.n,
             "k": release.k,
+            "certainty": plan.certainty,
             "epsilon": _finite(release.epsilon),
+            "central": release.manifest.central() if release.manifest.is_central else None,
             "columns": plan.schema.to_dict() | {one.name: None for one in plan.schema if isinstance(one, Dropped)},
             "about": plan.about,
             "seeded": release.manifest.seeded,
@@ -751,6 +799,11 @@ def _checked_k(k: Any) -> float:
 
 def _finite(number: float) -> float | None:
     return float(number) if math.isfinite(number) else None
+
+
+def _epsilons(plan: Plan) -> dict[str, float | None]:
+    """Of a record by itself, and of the whole release."""
+    return {"epsilon": _finite(plan.epsilon), "central": _finite(plan.central()) if plan.is_central else None}
 
 
 def _ways(schema: Schema) -> int:

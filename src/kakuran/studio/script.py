@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kakuran.errors import without_secrets
 from kakuran.words import Phrase, words_in
@@ -97,10 +97,24 @@ class Targets:
         return self._beside("again.py")
 
 
-def commands_of(opening: NamedTable, targets: Targets, k: float, lang: str) -> str:
+class Promised(NamedTuple):
+    """The k of a release, and how surely it holds; in every draw where that is None."""
+
+    k: float
+    certainty: float | None = None
+
+    @property
+    def written(self) -> dict[str, str]:
+        """As options of a command and arguments of a call."""
+        k = f"{self.k:.0f}" if self.k == int(self.k) else repr(self.k)
+        return {"k": k} | ({} if self.certainty is None else {"certainty": repr(self.certainty)})
+
+
+def commands_of(opening: NamedTable, targets: Targets, promised: Promised, lang: str) -> str:
     """The commands that make the release, its reports and its audit; the first that fails ends them."""
     release, said = str(targets.release), ["--lang", lang, "--force"]
-    perturb = ["--schema", str(targets.schema), "--k", _written(k), "--output", release]
+    promise = [word for name, value in promised.written.items() for word in (f"--{name}", value)]
+    perturb = ["--schema", str(targets.schema), *promise, "--output", release]
     perturb += ["--ledger", targets.ledger] if targets.ledger else []
     public, internal = ["--report", str(targets.public), "--public"], ["--report", str(targets.report)]
     lines = [
@@ -110,16 +124,17 @@ def commands_of(opening: NamedTable, targets: Targets, k: float, lang: str) -> s
     return f"{_notes(opening, lang)}set -e\n" + "".join(f"{shlex.join(line)}\n" for line in lines)
 
 
-def python_of(opening: NamedTable, targets: Targets, k: float, lang: str) -> str:
+def python_of(opening: NamedTable, targets: Targets, promised: Promised, lang: str) -> str:
     """The same in Python."""
     release, public = str(targets.release), str(targets.public)
     options = ({"ledger": targets.ledger} if targets.ledger else {}) | {"force": True}
     given = "".join(f", {name}={value!r}" for name, value in options.items())
+    promise = ", ".join(f"{name}={value}" for name, value in promised.written.items())
     return (
         f"{_notes(opening, lang)}from pathlib import Path\nfrom pprint import pprint\n\nimport kakuran as kk\n\n"
         f"source = {opening.python}\n"
         f"schema = {call('kk.Schema.load', str(targets.schema))}\n"
-        f'plan = kk.calibrate(schema, k={_written(k)}, data=source, calibration="worst-case")\n'
+        f'plan = kk.calibrate(schema, {promise}, data=source, calibration="worst-case")\n'
         f"kk.perturb_file(source, {release!r}, plan{given})\n\n"
         f"{call('Path', public)}.write_text({call('kk.release_report', release, lang=lang)}, encoding='utf-8')\n"
         f"pprint(kk.audit(source, {call('kk.read_release', release)}).to_dict())\n"
@@ -138,10 +153,6 @@ def _notes(opening: NamedTable, lang: str) -> str:
             Phrase("The password is not in here: set PGPASSWORD before you run it, or write it into ~/.pgpass")
         )
     return "".join(f"# {words_in(lang).of(note)}\n" for note in notes)
-
-
-def _written(k: float) -> str:
-    return f"{k:.0f}" if k == int(k) else repr(k)
 
 
 def call(name: str, *given: Any, **named: Any) -> str:

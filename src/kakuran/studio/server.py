@@ -194,6 +194,7 @@ _LOOKS: dict[str, Callable[[Desk, _Given], Any]] = {
     "folder": lambda desk, given: desk.look_into(given.get("folder")),
     "choice": lambda desk, given: desk.choice(words_in(_lang(given))),
     "bands": lambda desk, _: desk.bands(),
+    "beside": lambda desk, _: desk.beside(),
     "curve": lambda desk, _: desk.curve(),
     "risk": lambda desk, _: desk.risk(),
     "rehearse": lambda desk, given: desk.rehearse(

@@ -6,8 +6,11 @@ const Choose = (() => {
   const PAUSE = 120; // milliseconds that a slider must stand still
   const STEPS = 100; // of the slider
   const ORDER = ["1", "2", "3", "all", "weighed"]; // of designs: as they are, not by what they lose, so that none jumps
-  const ask = { choice: Calls.latest("choice"), curve: Calls.latest("curve"), risk: Calls.latest("risk") };
+  const REST = 400; // milliseconds without another change before what takes longer is asked
+  const ask = Object.fromEntries(["choice", "beside", "curve", "risk"].map((call) => [call, Calls.latest(call)]));
   let timer;
+  let looks = 0;
+  let isStale = false; // whether the curve and the risk are of something else by now
   let pair = [null, null];
   let last = {}; // what was found last, to be shown until something else is: of which table, the choice, curve and risk
   let rehearsed = null; // what came back from the last rehearsal, and of what
@@ -25,6 +28,7 @@ const Choose = (() => {
       controls(studio),
       Public.offer(studio),
       element("div", { id: "choice", "aria-live": "polite" }, last.found ? meaning(studio, last.found) : null),
+      element("div", { id: "beside" }, last.both ? beside(studio, last.both) : null),
       element("div", { class: "halves" }, curve, risk),
       rehearsal(studio),
       element(
@@ -83,6 +87,7 @@ const Choose = (() => {
           }),
         ),
       ),
+      wishes.rows_a_person > 1 ? null : surely(studio, wish),
       element(
         "div",
         { class: "line" },
@@ -107,6 +112,26 @@ const Choose = (() => {
         ),
       ),
       about && told.length > 2 ? others(studio, about, told) : null,
+    );
+  }
+
+  /** Whether k holds in every draw, or with a probability that takes less noise. */
+  function surely({ state }, wish) {
+    const certainty = state.certainty_offered;
+    return element(
+      "div",
+      { class: "field" },
+      segments(
+        "certainty",
+        say("certainty"),
+        [
+          ["every", say("certainty.every")],
+          ["certain", say("certainty.certain", { certainty: Page.plain(certainty) })],
+        ],
+        state.wishes.certainty ? "certain" : "every",
+        (chosen) => wish({ certainty: chosen === "certain" ? certainty : null }),
+      ),
+      element("p", { class: "help" }, say("certainty.help")),
     );
   }
 
@@ -138,6 +163,8 @@ const Choose = (() => {
   /** Ask again and show it where the page has its place for it by then: it may have been drawn anew meanwhile. */
   async function look(studio, withCurve) {
     const at = (id) => document.getElementById(id) ?? element("div");
+    const turn = ++looks;
+    isStale ||= withCurve;
     try {
       const found = await ask.choice({});
       if (!found) return;
@@ -145,15 +172,24 @@ const Choose = (() => {
       studio.calm();
       last.found = found;
       at("choice").replaceChildren(...meaning(studio, found));
+      at("beside").className = "old";
       document.getElementById("rehearsed")?.replaceWith(cameBack(studio));
-      const points = withCurve || !at("curve").points ? await ask.curve({}) : at("curve").points;
+      if (!withCurve) await new Promise((done) => setTimeout(done, REST));
+      if (turn !== looks) return;
+      const both = await ask.beside({});
+      if (!both) return;
+      last.both = both;
+      at("beside").className = "";
+      at("beside").replaceChildren(...beside(studio, both));
+      const points = isStale || !at("curve").points ? await ask.curve({}) : at("curve").points;
       if (!points) return;
       last.points = points;
       drawCurve(at("curve"), points, found);
-      const before = withCurve || !at("risk").before ? await ask.risk({}) : at("risk").before;
+      const before = isStale || !at("risk").before ? await ask.risk({}) : at("risk").before;
       if (!before) return;
       last.before = before;
       drawRisk(at("risk"), before, found);
+      isStale = false;
     } catch (fault) {
       at("choice").replaceChildren();
       studio.complain(fault);
@@ -161,6 +197,35 @@ const Choose = (() => {
   }
 
   const meaning = (studio, found) => [promise(found, studio.state.wishes.about), ...found.scattered.map(warning), designs(studio, found)];
+
+  /** k in every draw and with certainty: both errors, and both ε. */
+  function beside(studio, both) {
+    if (!both.length) return [];
+    const ways = Math.min(columnsTold(studio.state.columns).length, 3);
+    const worst = Math.max(...both.flatMap(errors), 0.01);
+    const epsilon = (value) => (value === null ? "∞" : number(value, 2));
+    const card = (one) => {
+      const name = one.certainty
+        ? say("certainty.certain", { certainty: Page.plain(one.certainty) })
+        : say("certainty.every");
+      const epsilons = { epsilon: epsilon(one.epsilon), central: epsilon(one.central) };
+      const details = [
+        element("p", { class: "small" }, say("beside.epsilons", epsilons)),
+        one.is_capped ? element("p", { class: "small" }, say("beside.capped")) : null,
+      ];
+      return comparable(one, name, details, worst, ways);
+    };
+    return [
+      element(
+        "section",
+        { class: "card", "aria-labelledby": "beside-title" },
+        element("h2", { id: "beside-title" }, say("beside")),
+        element("div", { class: "designs" }, both.map(card)),
+      ),
+    ];
+  }
+
+  const errors = (one) => [one.one_way, one.two_way, one.three_way];
 
   const warning = (words) => element("p", { class: "notice" }, words);
 
@@ -174,8 +239,15 @@ const Choose = (() => {
       element(
         "dl",
         { class: "facts" },
-        fact("k", number(found.k, found.k % 1 ? 1 : 0), say("k.means", { k: number(found.k, found.k % 1 ? 1 : 0) })),
-        fact("ε", found.epsilon === null ? "∞" : number(found.epsilon, 2), say("epsilon.means")),
+        fact(
+          "k",
+          number(found.k, found.k % 1 ? 1 : 0),
+          say(found.certainty ? "k.means.certain" : "k.means", {
+            k: number(found.k, found.k % 1 ? 1 : 0),
+            certainty: Page.plain(found.certainty ?? 1),
+          }),
+        ),
+        fact(say("local"), found.epsilon === null ? "∞" : number(found.epsilon, 2), say("epsilon.means")),
         fact(
           say("central"),
           found.central === null ? "∞" : number(found.central, 2),
@@ -196,7 +268,7 @@ const Choose = (() => {
   function designs(studio, found) {
     const { tell } = studio.state.wishes;
     const ways = Math.min(columnsTold(studio.state.columns).length, 3);
-    const worst = Math.max(...found.designs.flatMap((one) => [one.one_way, one.two_way, one.three_way]), 0.01);
+    const worst = Math.max(...found.designs.flatMap(errors), 0.01);
     const choose = async (key) => {
       const wanted = key === "auto" ? null : key === "all" ? "all" : Number(key);
       if (await studio.change("wish", { wishes: { tell: wanted } }, false)) look(studio, false);
@@ -239,22 +311,28 @@ const Choose = (() => {
   }
 
   function design(one, worst, ways) {
-    const rows = ["one_way", "two_way", "three_way"].slice(0, ways).map((name) => {
+    const sets = one.sets > 1 ? say("design.sets", { sets: number(one.sets) }) : say("design.whole");
+    return comparable(one, named(one), [element("p", { class: "small" }, sets)], worst, ways);
+  }
+
+  /** Something to choose, with what it is expected to lose. */
+  function comparable(one, name, details, worst, ways) {
+    const rows = ["one_way", "two_way", "three_way"].slice(0, ways).map((way) => {
       const bar = element("span", { class: `bar ${one.is_chosen ? "chosen" : ""}` });
-      bar.style.setProperty("--share", one[name] / worst);
+      bar.style.setProperty("--share", one[way] / worst);
       return element(
         "li",
         {},
         bar,
-        element("span", { class: "name" }, say(`wrong.${name}`)),
-        element("span", { class: "count" }, percent(one[name], 1)),
+        element("span", { class: "name" }, say(`wrong.${way}`)),
+        element("span", { class: "count" }, percent(one[way], 1)),
       );
     });
     return element(
       "section",
-      { class: `design ${one.is_chosen ? "chosen" : ""}`, "data-key": one.key, "aria-label": named(one) },
-      element("h3", {}, named(one), one.is_chosen ? element("span", { class: "badge" }, say("design.chosen")) : null),
-      element("p", { class: "small" }, one.sets > 1 ? say("design.sets", { sets: number(one.sets) }) : say("design.whole")),
+      { class: `design ${one.is_chosen ? "chosen" : ""}`, "data-key": one.key, "aria-label": name },
+      element("h3", {}, name, one.is_chosen ? element("span", { class: "badge" }, say("design.chosen")) : null),
+      details,
       element("ul", { class: "values" }, rows),
     );
   }

@@ -134,7 +134,9 @@ const Reading = (() => {
     const facts = {
       records: number(opened.records),
       k: Page.plain(opened.k),
+      certainty: Page.plain(opened.certainty ?? 1),
       epsilon: opened.epsilon === null ? "∞" : number(opened.epsilon, 2),
+      central: opened.central === null ? "–" : number(opened.central, 2),
     };
     const isWeighed = Object.values(opened.columns).some((said) => said?.role === "weight");
     const canAsk = asked.kind === "synthesise" || names.length > 0;
@@ -142,7 +144,7 @@ const Reading = (() => {
       "form",
       { class: "card", "aria-labelledby": "asking-title", onsubmit: put },
       element("h2", { id: "asking-title", tabindex: -1 }, opened.path.split(/[/\\]/).at(-1)),
-      element("p", {}, say("read.found", facts)),
+      element("p", {}, say(opened.certainty ? "read.found.certain" : "read.found", facts)),
       opened.seeded ? element("p", { class: "notice" }, say("read.seeded")) : null,
       element(
         "div",

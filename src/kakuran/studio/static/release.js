@@ -18,6 +18,11 @@ const Releasing = (() => {
     ];
   }
 
+  function title({ k, wishes: { certainty } }) {
+    const facts = { k: Page.plain(k), certainty: Page.plain(certainty ?? 1) };
+    return say(certainty ? "release.title.certain" : "release.title", facts);
+  }
+
   function making(studio) {
     const { state } = studio;
     if (chosen.named !== state.opened.named) chosen = { named: state.opened.named };
@@ -54,7 +59,7 @@ const Releasing = (() => {
     return element(
       "form",
       { class: "card", "aria-labelledby": "making-title", onsubmit: release },
-      element("h2", { id: "making-title" }, say("release.title", { k: Page.plain(state.k) })),
+      element("h2", { id: "making-title" }, title(state)),
       state.read_off.length ? unsure(studio) : null,
       misfits,
       element(
