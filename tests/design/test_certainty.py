@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pyarrow as pa
 import pytest
+import python_calamine
 from hypothesis import given, settings, strategies as st
 
 import kakuran as kk
@@ -210,6 +211,16 @@ def test_draws_that_somebody_could_undo_are_refused(wishes, tmp_path):
 def test_a_release_says_its_certainty_when_it_is_read_again(tmp_path):
     kk.perturb_file(pa.table({"town": ["1"] * 1_000}), tmp_path / "out.parquet", certain(HUNDRED, 1_000, 10))
     assert kk.read_release(tmp_path / "out.parquet").plan.certainty == 1 - DELTA
+
+
+def test_whoever_opens_a_release_elsewhere_reads_of_its_certainty(tmp_path):
+    table, plan = pa.table({"town": ["1"] * 1_000}), certain(HUNDRED, 1_000, 10)
+    kk.perturb_file(table, tmp_path / "out.xlsx", plan)
+    rows = python_calamine.load_workbook(tmp_path / "out.xlsx").get_sheet_by_name("about this table").to_python()
+    told = "\n".join(str(cell) for row in rows for cell in row)
+    assert "above 1/10 with certainty 0.999999." in told
+    assert "確実度 0.999999" in told
+    assert "k = 10 with certainty 0.999999, " in repr(kk.perturb(table, plan))
 
 
 def test_the_schema_may_ask_for_certainty():
