@@ -6,10 +6,11 @@ import warnings
 import numpy as np
 import pyarrow as pa
 import pytest
+import python_calamine
 from hypothesis import given, settings, strategies as st
 
 import kakuran as kk
-from kakuran.design import Blanket, Plan, Tell
+from kakuran.design import Blanket, Plan, Tell, plan_within
 from kakuran.errors import CalibrationError, ReleaseError, StrongerThanAskedWarning
 from kakuran.mechanism import PRAM
 
@@ -186,6 +187,17 @@ def test_a_plan_that_claims_certainty_it_does_not_have_is_refused():
         kk.perturb(pa.table({"town": ["1"] * 1_000}), claiming)
 
 
+@pytest.mark.parametrize("n", [5_000, 50_000, 1_000_000])
+def test_k_in_every_draw_is_refused_however_rarely_a_draw_would_fail_it(n):
+    """A chance that is too small for a number is no 0: k in every draw also holds whatever somebody believes."""
+    epsilon = kk.calibrate(HUNDRED, n=n, k=10).epsilon + 0.5
+    claiming = Plan(HUNDRED, plan_within(HUNDRED, epsilon, tell=1).tells, n, 10.0, "worst-case")
+    assert claiming.failure() < 1e-300
+    assert claiming.k_for(n) < 5
+    with pytest.raises(CalibrationError, match="do not reach k=10;"):
+        kk.perturb(pa.table({"town": ["1"] * n}), claiming)
+
+
 @pytest.mark.parametrize("wishes", [{"seed": 1}, {"shuffle": False}, {"joined": True}])
 def test_draws_that_somebody_could_undo_are_refused(wishes, tmp_path):
     plan, table = certain(HUNDRED, 1_000, 10), pa.table({"town": ["1"] * 1_000})
@@ -199,6 +211,16 @@ def test_draws_that_somebody_could_undo_are_refused(wishes, tmp_path):
 def test_a_release_says_its_certainty_when_it_is_read_again(tmp_path):
     kk.perturb_file(pa.table({"town": ["1"] * 1_000}), tmp_path / "out.parquet", certain(HUNDRED, 1_000, 10))
     assert kk.read_release(tmp_path / "out.parquet").plan.certainty == 1 - DELTA
+
+
+def test_whoever_opens_a_release_elsewhere_reads_of_its_certainty(tmp_path):
+    table, plan = pa.table({"town": ["1"] * 1_000}), certain(HUNDRED, 1_000, 10)
+    kk.perturb_file(table, tmp_path / "out.xlsx", plan)
+    rows = python_calamine.load_workbook(tmp_path / "out.xlsx").get_sheet_by_name("about this table").to_python()
+    told = "\n".join(str(cell) for row in rows for cell in row)
+    assert "above 1/10 with certainty 0.999999." in told
+    assert "確実度 0.999999" in told
+    assert "k = 10 with certainty 0.999999, " in repr(kk.perturb(table, plan))
 
 
 def test_the_schema_may_ask_for_certainty():
@@ -220,6 +242,14 @@ def test_failures_add_up_in_a_ledger(tmp_path):
         kk.perturb(table, plan, ledger=ledger)
     kk.perturb(table, kk.calibrate(HUNDRED, n=1_000, k=10), ledger=ledger)
     assert ledger.account().k == 10
+
+
+def test_a_ledger_whose_certainty_is_used_up_asks_for_k_in_every_draw(tmp_path):
+    table, plan = pa.table({"town": ["1"] * 1_000}), certain(HUNDRED, 1_000, 10)
+    ledger = kk.Ledger.create(tmp_path / "sure.ledger", "them", k=5, certainty=1 - DELTA)
+    kk.perturb(table, plan, ledger=ledger)
+    with pytest.raises(CalibrationError, match=r"fail k with probability 2e-06.*: leave out certainty$"):
+        kk.perturb(table, plan, ledger=ledger)
 
 
 def test_a_ledger_refuses_a_certainty_without_k(tmp_path):

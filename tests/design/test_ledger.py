@@ -11,6 +11,7 @@ import pytest
 
 import kakuran as kk
 from kakuran.design import Spending, account as accounts, central_epsilon, composed_epsilon, ledger_file
+from kakuran.design.composition import summed_losses
 
 SCHEMA = kk.Schema([kk.Categorical("job", ["clerk", "nurse"])])
 N = 1_000
@@ -341,6 +342,18 @@ class TestDomainsFoundPrivately:
         alone = spending().alone.epsilon(1e-6)
         assert account.k == 10
         assert alone < account.epsilon <= alone + 0.1 + 0.01
+
+    def test_they_add_up_with_releases_as_how_much_these_spend_may_follow_from_them(self, ledger):
+        """The number of values found says how well a release hides people. No law of losses is composed with that of
+        another if which one follows from the first; ε and δ may be added."""
+        ledger.add(Spending.of_domains("people.toml", 0.1, 1e-7))
+        ledger.add(spending(30))
+        ledger.add(spending(30))
+        releases = [spending(30).alone] * 2
+        least = 0.1 + summed_losses(tuple(releases)).epsilon(1e-6 - 1e-7)
+        account = ledger.account()
+        assert account.epsilon == pytest.approx(least)
+        assert account.running == [0.1, pytest.approx(0.1 + releases[0].epsilon(1e-6 - 1e-7)), pytest.approx(least)]
 
     def test_the_delta_of_all_drafts_adds_up(self, ledger):
         """Eleven drafts fail more often than once in a million; no ε is small enough then."""

@@ -82,6 +82,19 @@ def test_what_is_found_wrong_while_drawing_is_not_spent(ledger, tmp_path):
     assert states(ledger) == ["withdrawn"]
 
 
+def test_a_draw_that_somebody_stops_counts(ledger, source, tmp_path):
+    """It may have been stopped for what it shows; drawing until a draw is liked is no single draw."""
+
+    def stop(records):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        kk.perturb_file(source, tmp_path / "out.parquet", PLAN, ledger=ledger, progress=stop)
+    assert not (tmp_path / "out.parquet").exists()
+    assert states(ledger) == ["begun"]
+    assert ledger.account().epsilon == PLAN.central()
+
+
 def test_an_overspending_release_is_not_written(ledger, source, tmp_path):
     def release_until_refused():
         for number in range(50):

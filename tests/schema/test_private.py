@@ -7,11 +7,22 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import kakuran as kk
 from kakuran.randomness import Randomness
-from kakuran.schema.private import GRID, CountNoise, attribute_of_cells, cells_of, log_delta, merged, private_draft
+from kakuran.schema.private import (
+    GRID,
+    ROUNDING,
+    WIDEST,
+    CountNoise,
+    attribute_of_cells,
+    cells_of,
+    log_delta,
+    merged,
+    private_draft,
+)
 
 SMALL = CountNoise(columns=1, epsilon=4.0, delta=0.05)
 """So little noise that everything it may come to can be counted out."""
@@ -72,6 +83,17 @@ class TestTheNoise:
         weights = np.exp(-(np.arange(-half, half + 1.0) ** 2) / (2 * noise.spread**2))
         assert np.abs(law_of(noise) - weights / weights.sum()).sum() < 1e-12
         assert law_of(noise).sum() == pytest.approx(1, abs=1e-15)
+
+    @pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="nothing to compare with has more digits here")
+    @pytest.mark.parametrize("spread", [100.0, WIDEST])
+    def test_rounding_moves_the_law_of_a_draw_by_less_than_is_counted(self, spread):
+        noise = CountNoise(1, 1.0, 1e-7)
+        vars(noise)["spread"] = spread  # what is worked out once
+        places = np.arange(len(noise.tail), dtype=np.longdouble)
+        weights = np.exp(-((places / np.longdouble(noise.spread)) ** 2) / 2) * np.where(places > 0, 2, 1)
+        drawn = np.floor(np.ldexp(noise.tail[1:], 63)).astype(np.longdouble) / np.longdouble(2) ** 63
+        law = -np.diff(np.concatenate([[1], drawn, [0]]).astype(np.longdouble))
+        assert np.abs(law - weights / weights[::-1].sum()).sum() / 2 < ROUNDING
 
     def test_draws_follow_the_law(self):
         """χ² over cells of at least 50 expected draws; a false alarm once in a million runs."""
@@ -253,6 +275,25 @@ class TestDrafts:
         for column in ("age", "wage"):
             assert found[column]["type"] == plain[column]["type"] == "numeric"
             assert max(found[column]["bands"]) < 1e7
+
+    def test_one_value_decides_no_kind_of_a_column_that_declares_none(self, tmp_path):
+        """A column of objects is of the kind of what is in it, and of folders that are all numbers, a number."""
+
+        def drafted(odd):
+            frame = pd.DataFrame({"x": ["a", "b"] * 1_000, "y": pd.Series([*[None] * 1_999, odd], dtype=object)})
+            return kk.Schema(**private_draft(frame, 5.0, 1e-7, None, int, Randomness.seeded(3)))
+
+        for odd in (True, b"secret", [1], "secret", 7):
+            assert drafted(odd) == drafted(None)
+            assert drafted(odd).remarks == drafted(None).remarks
+        found = []
+        for town in ("2", "secret"):
+            for value, rows in (("1", 1_000), ("2", 999), (town, 1)):
+                folder = tmp_path / town / f"town={value}"
+                folder.mkdir(parents=True, exist_ok=True)
+                pq.write_table(pa.table({"x": ["a"] * rows}), folder / f"{rows}.parquet")
+            found.append(kk.Schema.infer(tmp_path / town, epsilon=5.0)["town"])
+        assert found[0] == found[1] == kk.Categorical("town", [1, 2, -1], other=-1)
 
     def test_a_text_that_a_source_declares_stays_one_though_it_looks_like_a_number(self):
         schema = kk.Schema.infer(pa.table({"zip": ["10115", "10117"] * 2_000}), epsilon=1.0)

@@ -540,6 +540,11 @@ def test_a_kept_column_leaves_fewer_to_hide_among(desk):
     assert desk.choice(SAY)["n"] < desk.opened.rows
 
 
+def test_a_release_with_certainty_is_rehearsed(desk):
+    desk.wish(certainty=0.999999)
+    assert desk.rehearse("job", "sex", SAY)["wrong"] < 0.5
+
+
 def test_a_rehearsal_is_near_the_truth_and_tells_how_near(desk):
     told = desk.rehearse("job", "sex", SAY)
     assert 0 < told["wrong"] < 0.25

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.design.central import DELTA, check_delta
-from kakuran.design.composition import Accounting, CentralPart, composed_epsilon, summed_losses
+from kakuran.design.composition import Accounting, CentralPart, composed_epsilon, summed_losses, without_domains
 from kakuran.design.plan import LAST_DIGITS, Plan, check_certainty
 from kakuran.errors import CalibrationError, is_real
 from kakuran.mechanism import k_for
@@ -277,10 +277,11 @@ class Account:
 
     def _up_to(self, number: int) -> float:
         spent = [entry.spending for entry in self.entries[:number] if entry.counts]
-        parts = _parts(_by_source(spent))
-        if len(parts) < 2:
-            return sum(part.epsilon(self.delta) for part in parts)
-        return summed_losses(tuple(parts)).epsilon(self.delta)
+        domains, parts, left = without_domains(_parts(_by_source(spent)), self.delta)
+        if not parts or math.isinf(domains):
+            return domains
+        of_releases = parts[0].epsilon(left) if len(parts) == 1 else summed_losses(tuple(parts)).epsilon(left)
+        return domains + of_releases
 
     def with_entry(self, spending: Spending) -> Account:
         """The account with one more release, not finished yet; refused if that would break the promise."""
@@ -385,15 +386,18 @@ class Account:
                 release=spending.release,
                 people=self.people,
             )
-        return Phrase(
+        said = Phrase(
             "with {release} the draws of all releases would fail k with probability {found:.3g}, and at most "
-            "{allowed:.3g} was promised to {people}: release with certainty {enough:.10g} or more",
+            "{allowed:.3g} was promised to {people}",
             release=spending.release,
             found=found,
             allowed=self._allowed_failure,
             people=self.people,
-            enough=1 - max(self._allowed_failure - self.failure, 0.0),
         )
+        enough = 1 - (self._allowed_failure - self.failure)
+        if enough > 1 - _ADDED_UP:
+            return Phrase("{said}: leave out certainty", said=said)
+        return Phrase("{said}: release with certainty {enough:.10g} or more", said=said, enough=enough)
 
     def _too_much_epsilon(self, spending: Spending, found: float, promised: float) -> str:
         releases = len(self.spent)

@@ -9,6 +9,9 @@ says for which. Three bounds on what all say together, of which the smallest hol
   from one draw of its pair, whatever the table, so that releases are made from independent draws of theirs. A later one
   may be about something that an earlier one showed; how much it spends must not follow from it.
 
+Domains that were found privately are added to what releases spend, as the number of values found says how well records
+hide each other, and with certainty or a central ε also how much noise they get.
+
 Losses lie on a grid and are rounded up; what is too rare to keep is counted as if it gave everything away, and so is
 what rounding may take. All three are bounds, no estimates.
 """
@@ -85,14 +88,12 @@ class CentralPart:
     def epsilon(self, delta: float) -> float:
         """ε of this release alone; of two bounds the smaller."""
         if self.delta_alone:
-            return _at(self, delta)
+            return self.local if self.delta_alone <= delta else math.inf
         of_any = central_epsilon(self.n, self.local, delta)
         return of_any if self._blanket is None else min(of_any, self._blanket.central_epsilon(self.n, delta))
 
     def delta(self, epsilon: float) -> float:
         """The δ that goes with an ε of this release alone."""
-        if self.delta_alone:
-            return self.losses().delta(epsilon)
         of_any = hockey_stick(self.n, self.local, epsilon)
         return of_any if self._blanket is None else min(of_any, self._blanket.hockey_stick(self.n, epsilon))
 
@@ -102,12 +103,6 @@ class CentralPart:
 
     def losses(self) -> Losses:
         """How its privacy loss is distributed."""
-        if (
-            self.delta_alone
-        ):  # with probability δ all is given away, else the order is known (Kairouz et al., theorem 3.4)
-            kept = _local_losses(self.local)
-            certain = self.delta_alone + (1 - self.delta_alone) * kept.certain
-            return replace(kept, masses=(1 - self.delta_alone) * kept.masses, certain=certain)
         if self._blanket is None:
             return _losses(min(self.n, MOST_HIDING), self.local)
         return _blanket_losses(self.n, self._blanket)
@@ -284,6 +279,10 @@ def composed_epsilon(parts: Sequence[CentralPart], delta: float) -> tuple[float,
     (1.01, 'privacy loss')
     """
     check_delta(delta)
+    domains, parts, left = without_domains(parts, delta)
+    if domains:
+        rest, accounting = composed_epsilon(parts, left) if parts and left > 0 else (0.0, "basic")
+        return domains + rest, accounting
     if len(parts) < 2:
         return math.fsum(part.epsilon(delta) for part in parts), "basic"
     ways: dict[Accounting, Callable[[], float]] = {
@@ -294,6 +293,19 @@ def composed_epsilon(parts: Sequence[CentralPart], delta: float) -> tuple[float,
     found = {name: bound() for name, bound in ways.items()}
     best = min(found, key=lambda name: found[name])
     return found[best], best
+
+
+def without_domains(parts: Sequence[CentralPart], delta: float) -> tuple[float, list[CentralPart], float]:
+    """ε of all domains that were found privately, the other parts, and the δ that is left for these.
+
+    How well a release hides people may follow from the domains that were found, and the law of losses of a release that
+    follows from another one is not composed with that of the other: ε and δ of domains are added.
+    """
+    others = [part for part in parts if not part.delta_alone]
+    left = delta - math.fsum(part.delta_alone for part in parts)
+    if left < 0 or (left == 0 and others):
+        return math.inf, others, left
+    return math.fsum(part.local for part in parts if part.delta_alone), others, left
 
 
 @lru_cache(maxsize=1024)
@@ -319,5 +331,4 @@ def _advanced(parts: Sequence[CentralPart], delta: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _at(part: CentralPart, delta: float) -> float:
-    found = part.losses().epsilon(delta)
-    return min(found, part.local) if part.delta_alone <= delta else found
+    return min(part.losses().epsilon(delta), part.local)

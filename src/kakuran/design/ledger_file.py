@@ -3,7 +3,7 @@
 Whether there is enough left for it, its account says (`account`).
 
 A release is entered before it is drawn, and counts from then on, whether or not anything comes of it; only one that
-failed before anything took its place is withdrawn.
+failed by itself, before anything took its place, is withdrawn.
 
 The ledger is one file of text, replaced as a whole under a lock: it is there before a release or after it, never half.
 It holds neither originals nor seeds; what counts is the order of entries, never the clock.
@@ -210,7 +210,7 @@ class Ledger:
 
 
 class Entering:
-    """A release that is being made: entered when drawing begins, and withdrawn if that fails."""
+    """A release that is being made: entered when drawing begins, and withdrawn if that fails by itself."""
 
     def __init__(self, ledger: Ledger, spending: Spending) -> None:
         self._ledger = ledger
@@ -224,7 +224,8 @@ class Entering:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None:  # nothing has taken its place yet
+        # Nothing has taken its place yet; but a draw that somebody stopped may have been stopped for what it shows.
+        if kind is not None and not issubclass(kind, KeyboardInterrupt):
             self._mark("withdrawn")
 
     def finish(self) -> None:

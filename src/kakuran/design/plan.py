@@ -371,7 +371,7 @@ class Plan:
         (True, True)
         """
         sizes: Array = np.asarray([self.n] if groups is None else groups, float)
-        if self.k_for(int(sizes.min())) >= self.k * (1 - LAST_DIGITS):
+        if self._holds_in_every_draw(sizes):
             return 0.0
         if self.epsilon > MOST_LOCAL or not self.is_central:
             return 1.0
@@ -381,8 +381,12 @@ class Plan:
 
     def excess_risk(self, groups: Sequence[int] | Array) -> float:
         """By how much, in logarithms, `failure` exceeds what the certainty allows; at most 0 where it is kept."""
-        allowed = 0.0 if self.certainty is None else 1 - self.certainty
-        return math.log(max(self.failure(groups), RAREST) / max(allowed, RAREST))
+        if self.certainty is None:  # however rarely a draw would fail
+            return 0.0 if self._holds_in_every_draw(groups) else math.inf
+        return math.log(max(self.failure(groups), RAREST) / (1 - self.certainty))
+
+    def _holds_in_every_draw(self, groups: Sequence[int] | Array) -> bool:
+        return self.k_for(int(np.min(groups))) >= self.k * (1 - LAST_DIGITS)
 
     def reach(self, column: str) -> int:
         """How many codes beyond its domain a released value of a column may lie."""

@@ -278,7 +278,8 @@ def _about(path: Path, plan: Plan) -> Iterator[str]:
     """What those should know who open a release in a program that knows nothing of manifests; in every language."""
     for say in map(words_in, LANGUAGES):
         yield say("inside_release")
-        yield say("inside_release_what", k=plan.k)
+        surely = "" if plan.certainty is None else say("with_certainty", certainty=plan.certainty)
+        yield say("inside_release_what", k=plan.k, surely=surely)
         if plan.layout.told:
             yield say("inside_release_empty")
         column = next(iter(plan.mechanisms))

@@ -85,7 +85,8 @@ class Release:
         columns = ", ".join(attribute.name for attribute in self.plan.schema.released)
         epsilon = self.plan.guaranteed_epsilon
         noise = "data-dependent" if epsilon is None else f"ε = {epsilon:.3g}"
-        return f"Release({self.counted}, k = {self.k:g}, {noise}: {columns})"
+        surely = "" if self.plan.certainty is None else f" with certainty {self.plan.certainty:.10g}"
+        return f"Release({self.counted}, k = {self.k:g}{surely}, {noise}: {columns})"
 
     if not TYPE_CHECKING:  # What others add to the questions is looked up; checkers see the methods below.
 

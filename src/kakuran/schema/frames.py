@@ -11,7 +11,12 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from narwhals.dependencies import is_pandas_dataframe, is_polars_dataframe, is_polars_lazyframe
+from narwhals.dependencies import (
+    is_pandas_dataframe,
+    is_pandas_like_dataframe,
+    is_polars_dataframe,
+    is_polars_lazyframe,
+)
 
 from kakuran.errors import DataError
 from kakuran.schema.codes import LABELS, check_columns_are_unique, family_of, half_characters, is_text, notes
@@ -71,6 +76,12 @@ def _checked(table: pa.Table) -> pa.Table:
                 ) from None
         raise
     return table
+
+
+def columns_of_objects(frame: Any) -> list[str]:
+    """The columns of a pandas frame whose type does not say what is in them."""
+    kinds = frame.dtypes.items() if is_pandas_like_dataframe(frame) else ()
+    return [str(name) for name, kind in kinds if kind == "object"]
 
 
 def _densified(frame: Any) -> Any:

@@ -42,8 +42,8 @@ MOST_BANDS = 10
 ROUNDING = 1e-12
 """More than by what rounding moves the law of one draw; counted into δ for every count that a person changes."""
 MOST_EPSILON = 10.0
-WIDEST = 1e5
-"""The widest noise: no table has categories of more than half a million people in every column."""
+WIDEST = 3e4
+"""The widest noise of which rounding takes no more than is counted; 160,000 people would have to share a value then."""
 _ORDERS = 1 + np.exp(np.linspace(-6, 16, 4001))
 """Orders α at which divergences are bounded; any would do, and the best is taken."""
 _NEARLY = 1e-9
@@ -225,7 +225,7 @@ def _counted(
         if chosen is not None:
             batch = batch.filter(pa.array(chosen[records : records + len(part)]))
         for name in names:
-            cells = _cells(name, batch.column(name), is_typed=source.is_typed)
+            cells = _cells(name, batch.column(name), is_declared=source.declares(name))
             if isinstance(cells, Counter) and isinstance(before := counts.setdefault(name, Counter()), Counter):
                 before.update(cells)
             else:
@@ -251,11 +251,13 @@ def _one_row_each(source: Source, person: str) -> NDArray[np.bool_]:
     return chosen
 
 
-def _cells(name: str, column: pa.Array, *, is_typed: bool) -> Counter[Cell] | Attribute:
+def _cells(name: str, column: pa.Array, *, is_declared: bool) -> Counter[Cell] | Attribute:
     """How many values lie in each cell, by nothing but the value itself and the type that the source declares."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     family = family_of(column.type)
+    if not is_declared and family in ("true/false", "other"):
+        column, family = pa.array([None if one is None else str(one) for one in column.to_pylist()]), "text"
     if family == "true/false":
         return Categorical(name, [False, True], missing="category")
     if family == "other":
@@ -272,7 +274,7 @@ def _cells(name: str, column: pa.Array, *, is_typed: bool) -> Counter[Cell] | At
     counted = pc.value_counts(column)
     cells: Counter[Cell] = Counter()
     for word, count in zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True):
-        cells[_cell_of(word, is_typed=is_typed)] += count
+        cells[_cell_of(word, is_declared=is_declared)] += count
     return cells
 
 
@@ -293,12 +295,12 @@ def cells_of(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.where(is_digit, cells + len(GRID), cells)
 
 
-def _cell_of(word: str | None, *, is_typed: bool) -> Cell:
-    """The cell of a text; where a source has no types, a text that is written like a number or a date is one."""
+def _cell_of(word: str | None, *, is_declared: bool) -> Cell:
+    """The cell of a text; where a source declares no type, a text that is written like a number or a date is one."""
     if word is None or not word.strip():
         return _MISSING
     plain = word.strip()
-    if not is_typed and is_number(plain) and math.isfinite(float(plain)) and not _is_code(plain):
+    if not is_declared and is_number(plain) and math.isfinite(float(plain)) and not _is_code(plain):
         return int(cells_of(np.array([float(plain)]))[0])
     if (day := day_of(plain)) is not None and not is_number(plain):
         return -int(str(np.datetime64(day, "D"))[:4]) - _YEARS

@@ -291,7 +291,8 @@ class Schema:
         With `epsilon` the domains are found privately and can be published as they are: they list what enough people
         share, and all other values become "other" or the nearest bound. What is found is
         (ε, δ)-differentially private for replacing one person, all columns together. Names of columns and the number of
-        people are taken as public, and so are types, unless it is a CSV file or a sheet, which declare none.
+        people are taken as public, and so are types where they are declared: not in CSV files, sheets, names of folders
+        and columns of objects.
 
         Parameters
         ----------

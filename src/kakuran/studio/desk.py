@@ -567,7 +567,7 @@ class Desk:
     def _rehearsal(self) -> Release:
         """A draw of all records, which is as large as they are: only the last is remembered.
 
-        Nobody sees its records, so that they need not be shuffled, which takes a while.
+        Nobody sees its records, so that they are shuffled, which takes a while, only where nothing else is drawn.
         """
         draft, table = self.draft, self.opened.table
         asked = (draft.schema.to_toml(), draft.k)
@@ -575,7 +575,8 @@ class Desk:
             schema = draft.schema
             plan = self._plan() if self.opened.is_whole else self._planned(schema, group_sizes(schema, table))
             self._rehearsed = None
-            self._rehearsed = asked, perturb(table, plan, shuffle=draft.schema.person is not None)
+            has_to_be = schema.person is not None or plan.certainty is not None
+            self._rehearsed = asked, perturb(table, plan, shuffle=has_to_be)
         return self._rehearsed[1]
 
     def _plan(self, schema: Schema | None = None) -> Plan:

@@ -13,7 +13,7 @@ from narwhals.dependencies import is_polars_lazyframe
 
 from kakuran.errors import SchemaError
 from kakuran.schema.codes import is_text
-from kakuran.schema.frames import to_arrow
+from kakuran.schema.frames import columns_of_objects, to_arrow
 from kakuran.schema.sources import base
 from kakuran.schema.sources.base import UNREADABLE, Part, Source, Wanted, column_names, numbered, reading, runs
 from kakuran.words import Phrase
@@ -26,11 +26,16 @@ class FrameSource(Source):
 
     def __init__(self, frame: Any) -> None:
         self._table = to_arrow(frame)
+        self._objects = columns_of_objects(frame)
 
     @property
     def names(self) -> list[str]:
         """The columns."""
         return list(self._table.column_names)
+
+    def declares(self, column: str) -> bool:
+        """Not of objects of pandas, which are what is in them."""
+        return column not in self._objects
 
     @property
     def rows(self) -> int | None:

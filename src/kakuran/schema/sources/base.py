@@ -103,13 +103,10 @@ class Source(ABC):
         What to call it in an error.
     paths : Sequence[Path]
         The files it reads.
-    is_typed : bool
-        Whether it says of each column what it holds, so that no value is looked at to know that.
     """
 
     described: str
     paths: Sequence[Path] = ()
-    is_typed: bool = True
 
     @property
     @abstractmethod
@@ -120,6 +117,10 @@ class Source(ABC):
     @abstractmethod
     def rows(self) -> int | None:
         """How many records there are, where that is known without reading them."""
+
+    def declares(self, column: str) -> bool:
+        """Whether it says itself what a column holds, so that no value is looked at to know that."""
+        return True
 
     @property
     def rows_guess(self) -> int:

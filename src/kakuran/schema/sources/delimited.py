@@ -306,8 +306,6 @@ class CsvSource(Source):
         empty text.
     """
 
-    is_typed = False
-
     def __init__(self, path: Path, written: CsvFormat = AS_FOUND, *, quotes_matter: bool = False) -> None:
         self.path = path
         self._written = written
@@ -326,6 +324,10 @@ class CsvSource(Source):
     def names(self) -> list[str]:
         """The columns."""
         return self.header.names
+
+    def declares(self, column: str) -> bool:
+        """Of no column."""
+        return False
 
     @property
     def rows(self) -> int | None:

@@ -122,7 +122,6 @@ class ManySource(Source):
     def __init__(self, described: str, members: Sequence[Member]) -> None:
         self.described = described
         self.paths = tuple(path for member in members for path in member.source.paths)
-        self.is_typed = all(member.source.is_typed for member in members)
         self._members = members
         self._inside = members[0].source.names
         self._told = self._kinds_told()
@@ -170,6 +169,10 @@ class ManySource(Source):
     def names(self) -> list[str]:
         """The columns of the files, then those that folders tell."""
         return [*self._inside, *self._told]
+
+    def declares(self, column: str) -> bool:
+        """As all files do; not what folders tell, which are numbers if all are."""
+        return column not in self._told and all(member.source.declares(column) for member in self._members)
 
     @property
     def rows(self) -> int | None:

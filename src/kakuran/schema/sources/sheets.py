@@ -40,8 +40,6 @@ class SheetSource(Source):
         Which; need not be told where one only has anything in it.
     """
 
-    is_typed = False
-
     def __init__(self, path: Path, sheet: str | None = None) -> None:
         self.path, self.described, self.paths = path, str(path), (path,)
         self._sheet = sheet
@@ -80,6 +78,10 @@ class SheetSource(Source):
         while names and not names[-1]:
             names.pop()
         return names
+
+    def declares(self, column: str) -> bool:
+        """Of no column: cells have kinds of their own."""
+        return False
 
     @property
     def rows(self) -> int | None:
