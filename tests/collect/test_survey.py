@@ -115,7 +115,8 @@ def test_what_is_no_certainty_is_refused(certainty):
 
 def test_certainty_takes_less_noise_and_is_told_with_who_is_trusted():
     every, certain = Survey.from_dict(changed(tell=2)), Survey.from_dict(changed(tell=2, **TRUSTED))
-    assert certain.plan.epsilon > every.plan.epsilon + 1
+    assert [round(one.plan.epsilon, 2) for one in (every, certain)] == [2.35, 3.83]  # as the guide says
+    assert round(Survey.from_dict(changed(**TRUSTED)).plan.epsilon, 2) == 2.72
     assert certain.plan.failure() <= 1e-6
     told = certain.definition()
     assert (told["certainty"], told["trust"]) == (0.999999, "server")
@@ -136,6 +137,7 @@ def test_fewer_answers_than_expected_have_a_k_that_is_kept_with_the_same_certain
     assert survey.plan_for(1).certainty is None
     assert survey.plan_for(800).certainty == 0.999999
     assert survey.plan_for(800).k > 2 * survey.plan.k_for(800)
+    assert round(survey.plan_for(900).k, 2) == 8.96  # as the guide says
     assert survey.plan_for(5000) is survey.plan
 
 
