@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import pytest
@@ -509,6 +510,8 @@ def test_who_has_to_trust_the_server_is_told_what_holds_against_it_before_answer
     expect(trust).to_be_visible()
     expect(trust).to_contain_text("trust its server")
     expect(trust).to_contain_text(f"ε₀ = {epsilon}")
+    stated = float(re.search(r"at most ([\d.]+) times", trust.inner_text())[1])
+    assert 0 <= stated / math.exp(site.survey.plan.epsilon) - 1 < 0.1
     assert "1 in 20" not in page.locator("form").inner_text()
     page.get_by_text("How does this protect me?").click()
     how = page.locator("#footer").inner_text()

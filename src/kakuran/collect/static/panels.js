@@ -1,16 +1,15 @@
 "use strict";
 /* What the dashboard shows of a summary: the promise, every question as a picture and as a table, the history. */
 const Panels = (() => {
-  const { element, say, counted, number, plain, percent } = Page;
+  const { element, say, counted, number, plain, factorOf, percent } = Page;
 
   function promise(survey, summary) {
-    const factor = plain(Number(Math.exp(summary.epsilon).toPrecision(2)));
     const k = { k: plain(survey.k), n: number(survey.expected_n), now: number(summary.k, 1) };
     const linked = survey.trust ? null : element("p", {}, survey.k ? say("meaning.k", k) : say("meaning.now", k));
     return [
       element("h2", { id: "promise-title" }, say("meaning.title")),
       linked,
-      element("p", {}, say("meaning.epsilon", { factor, epsilon: number(summary.epsilon, 2) })),
+      element("p", {}, say("meaning.epsilon", { factor: factorOf(summary.epsilon), epsilon: number(summary.epsilon, 2) })),
       survey.trust && element("p", {}, say("meaning.trust", { ...k, certainty: plain(survey.certainty) })),
       summary.suppressed
         ? null

@@ -1,8 +1,7 @@
 "use strict";
 /* What the respondent's page shows of a survey and a draw: a function of these alone. */
 const Screens = (() => {
-  const { element, say, spoken, apart, number, plain, percent } = Page;
-  const factorOf = (epsilon) => plain(Number(Math.exp(epsilon).toPrecision(2)));
+  const { element, say, spoken, apart, number, plain, factorOf, percent } = Page;
 
   function notice(title, ...keys) {
     return element(
