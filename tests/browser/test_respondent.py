@@ -515,7 +515,7 @@ def test_who_has_to_trust_the_server_is_told_what_holds_against_it_before_answer
     assert "1 in 20" not in page.locator("form").inner_text()
     page.get_by_text("How does this protect me?").click()
     how = page.locator("#footer").inner_text()
-    assert re.search(r"only if the server is honest.*1 in 20.*0\.999999.*does not hold against the server", how, re.DOTALL)
+    assert re.search(r"only if the server is honest.*1 in 20.*0\.999999.*does not hold against the server", how)
     assert "says little about the person" not in how
     draw(page)
     review = page.locator("#screen").inner_text()
