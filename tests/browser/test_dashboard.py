@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 import kakuran as kk
+from kakuran.collect.records import export_survey
 
 from .conftest import FIELDS, TOKEN
 
@@ -106,6 +107,23 @@ def test_the_pictures_have_the_numbers_of_the_server(site, visit):
     bars = [float(bar.get_attribute("width")) for bar in card.locator("rect.estimate").all()]
     ratio = [bar / max(bars) for bar in bars]
     assert ratio == pytest.approx([one / max(question["estimate"]) for one in question["estimate"]], abs=0.02)
+
+
+def test_with_certainty_the_owner_reads_what_holds_against_the_server_and_that_one_export_is_all(serve, visit):
+    site = serve(k=20, certainty=0.999999, trust="server")
+    site.fill(25)
+    page = open_dashboard(visit(), site)
+    promise = page.locator("#promise")
+    expect(promise).to_contain_text("Against this server")
+    expect(promise).to_contain_text("0.999999")
+    expect(promise).to_contain_text(f"(ε = {site.survey.plan.epsilon:.2f})")
+    assert not promise.inner_text().startswith("Nobody can be linked")
+    expect(page.locator("#left-out")).to_have_text(re.compile("exported once, after you close it"))
+    site.ask("/api/admin/close", "POST")
+    export_survey(site._store)
+    site.ask("/api/admin/reopen", "POST")
+    site.fill(3)
+    expect(page.locator("#left-out")).to_have_text(re.compile("3 answers came after the export.*stay out"))
 
 
 def test_two_questions_are_looked_at_with_the_arrow_keys(site, visit):

@@ -54,6 +54,10 @@ PROMISED = (
 )
 
 
+TRUSTED = {"certainty": 0.999999, "trust": "server"}
+TRUSTING = {name: value for name, value in PROMISED.items() if name != "memoise"} | TRUSTED | {"k": 20}
+
+
 def definition(fields):
     survey = Survey.from_dict({name: value for name, value in fields.items() if value is not None})
     return survey.definition() | {"state": "open"}
@@ -244,7 +248,11 @@ def page(browser):
     blank.close()
 
 
-@pytest.mark.parametrize("told", [all_kinds(), definition(PROMISED)], ids=["all kinds", "some of each"])
+@pytest.mark.parametrize(
+    "told",
+    [all_kinds(), definition(PROMISED), definition(TRUSTING)],
+    ids=["all kinds", "some of each", "with certainty"],
+)
 def test_whatever_stands_in_a_field_instead_the_page_refuses_or_its_epsilon_is_exact(page, told):
     said = lies(told)
     (honest,) = page.evaluate(READ, [json.dumps(told), [(("id",), json.dumps(told["id"]))]])
@@ -266,6 +274,9 @@ def honest_surveys():
     promises = ({"k": 10}, {"k": 300}, {"k": 1.5}, {"k": None, "expected_n": None, "epsilon": 1.0})
     for promise, tell in product(promises, ["all", 1, 2]):
         yield SMALL | {"id": "honest", "questions": questions, "tell": tell} | promise
+    for k, tell in product((20, 300), ["all", 1, "auto"]):
+        some = {name: questions[name] for name in ("sex", "age", "mood")}
+        yield SMALL | {"id": "honest", "questions": some, "k": k, "tell": tell} | TRUSTED
     for about, tell in (("mood", 2), (None, "auto"), (None, [["mood", "ways"], ["sex", "age", "clubs"], ["since"]])):
         some = {name: questions[name] for name in ("sex", "age", "mood", "since", "ways", "clubs")}
         yield SMALL | {"id": "honest", "questions": some, "k": 10, "tell": tell, "about": about}
@@ -326,6 +337,33 @@ def test_page_and_survey_agree_on_how_much_is_remembered(page):
     assert page.evaluate(READ, [json.dumps(told), asked[1]]) != [None]
     with pytest.raises(SchemaError, match="10,201 ways"):
         definition(fields | {"memoise": "much"})
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"certainty": None},
+        {"certainty": 1},
+        {"certainty": 0.99},
+        {"certainty": "0.999999"},
+        {"certainty": [0.999999]},
+        {"trust": None},
+        {"trust": "anybody"},
+        {"trust": ["server"]},
+        {"k": None, "expected_n": None},
+        {"k": 200},
+        {"memoise": "some"},
+    ],
+    ids=str,
+)
+def test_certainty_is_taken_with_who_is_trusted_and_nothing_that_cannot_be_so(page, lie):
+    told = definition(TRUSTING)
+    one = (("state",), '"open"')
+    assert page.evaluate(READ, [json.dumps(told), [one]]) != [None]
+    assert page.evaluate(READ, [json.dumps(told | lie), [one]]) == [None]
+    for left_out in TRUSTED:
+        without = {name: value for name, value in told.items() if name != left_out}
+        assert page.evaluate(READ, [json.dumps(without), [one]]) == [None]
 
 
 def is_exact(told, epsilon):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import pytest
@@ -497,6 +498,41 @@ def test_a_number_between_two_steps_is_refused_before_the_draw_and_never_rounded
     assert visitor.page.evaluate("localStorage.length") == 0
     visitor.page.get_by_label("How heavy is it?").fill("7000173.0")
     draw(visitor.page)
+
+
+def test_who_has_to_trust_the_server_is_told_what_holds_against_it_before_answering(serve, visit):
+    site = serve(k=20, certainty=0.999999, trust="server")
+    epsilon = f"{site.survey.plan.epsilon:.2f}"
+    visitor = visit()
+    page = visitor.page
+    answer(page, site.address)
+    trust = page.locator("form #trust")
+    expect(trust).to_be_visible()
+    expect(trust).to_contain_text("trust its server")
+    expect(trust).to_contain_text(f"ε₀ = {epsilon}")
+    stated = float(re.search(r"at most ([\d.]+) times", trust.inner_text())[1])
+    assert 0 <= stated / math.exp(site.survey.plan.epsilon) - 1 < 0.1
+    assert "1 in 20" not in page.locator("form").inner_text()
+    page.get_by_text("How does this protect me?").click()
+    how = page.locator("#footer").inner_text()
+    assert re.search(r"only if the server is honest.*1 in 20.*0\.999999.*does not hold against the server", how)
+    assert "says little about the person" not in how
+    draw(page)
+    review = page.locator("#screen").inner_text()
+    assert f"ε₀ = {epsilon}" in review
+    assert "not even we" not in review
+    assert "cannot know" not in review
+    send(page)
+    assert site.n == 1
+    page.get_by_role("button", name="日本語").click()
+    expect(page.locator("#footer")).to_contain_text("サーバー")
+
+
+def test_who_need_not_trust_the_server_is_not_asked_to(site, visit):
+    page = visit().page
+    answer(page, site.address)
+    expect(page.locator("form")).to_be_visible()
+    expect(page.locator("#trust")).to_have_count(0)
 
 
 def test_what_lies_beyond_ordered_answers_is_called_the_same_in_the_browser(serve, visit):

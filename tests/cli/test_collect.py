@@ -7,13 +7,17 @@ import signal
 import stat
 import subprocess
 import sys
+from functools import partial
 from types import SimpleNamespace
 
 import httpx
 import pytest
+from tests.collect.sheets import submission
 
 import kakuran as kk
 from kakuran.cli import main
+from kakuran.collect.databases import open_store
+from kakuran.collect.messages import Form
 from kakuran.samples import workers
 
 
@@ -137,6 +141,31 @@ def test_invitations_are_links_that_are_kept_nowhere_else(kakuran, folder):
     kept = b"".join(path.read_bytes() for path in folder.glob("survey.db*"))
     assert not any(secret in kept for secret in secrets)
     assert json.loads(kakuran("collect", "status", "survey.toml", "--json").stdout)["unused_invitations"] == 3
+
+
+def test_a_survey_with_certainty_is_exported_once_and_says_so(kakuran, folder):
+    assert kakuran("collect", "init").returncode == 0
+    file = folder / "survey.toml"
+    trusted = file.read_text(encoding="utf-8").replace("# certainty", "certainty").replace("# trust", "trust")
+    file.write_text(trusted, encoding="utf-8")
+    survey = kk.Survey.load(file)
+    row = bytes(Form(survey).row_type.itemsize)
+    store = open_store(folder / "survey.db", survey)
+    store.add([submission(950, row=row)])
+    export = partial(kakuran, "collect", "export", "survey.toml", "--force", "-o", "answers.csv")
+    early = export()
+    assert (early.returncode, "close the survey first" in early.stderr) == (5, True)
+    assert not (folder / "answers.csv").exists()
+    kakuran("collect", "close", "survey.toml")
+    assert "expected" not in export().stderr  # so many keep k, with certainty
+    told = json.loads(kakuran("collect", "status", "survey.toml", "--json").stdout)
+    assert (told["certainty"], told["trust"], told["k_reached"]) == (0.999999, "server", 10)
+    assert (told["exported"], told["missing_for_export"]) == ([950], None)
+    store.set_state("open")
+    store.add([submission(2_000, row=row)])
+    store.close()
+    assert re.search("left out for good.*exported once: 2,000 later answers", export().stderr)
+    assert kk.read_release(folder / "answers.csv").manifest.cohorts == (950,)
 
 
 def test_nothing_is_overwritten_and_nothing_is_exported_before_there_is_something(kakuran, folder):

@@ -212,6 +212,60 @@ def test_answers_after_an_export_at_the_close_are_left_out_until_they_are_enough
     assert summary["k"] == pytest.approx(survey.plan.k_for(60), abs=1e-4)
 
 
+@pytest.fixture
+def trusting():
+    """A survey whose k holds with certainty."""
+    fields = {"id": "jobs", "languages": ["en"], "title": {"en": "Jobs"}, "k": 20, "expected_n": 1000, "minimum_n": 20}
+    questions = {
+        "job": {"type": "categorical", "values": ["clerk", "nurse", "smith"], "text": {"en": "Your job?"}},
+        "age": {"type": "numeric", "low": 0, "high": 120, "step": 1, "text": {"en": "Your age?"}},
+    }
+    return Survey.from_dict(fields | {"questions": questions, "certainty": 0.999999, "trust": "server"})
+
+
+def test_with_certainty_a_survey_is_exported_once_after_it_is_closed(serve, trusting, owner, address, tmp_path):
+    with serve(trusting, address) as base, httpx.Client(base_url=base, verify=False, timeout=60) as site:
+
+        def answered(count):
+            people = pa.table({"job": ["clerk"] * count, "age": [age % 121 for age in range(count)]})
+            with SurveyClient(base, trusting) as client:
+                client.submit_many(people)
+
+        answered(1_100)
+        refused = site.get("/api/admin/export", params={"format": "csv"}, headers=owner)
+        assert (refused.status_code, problem(refused)) == (409, "no-records")
+        assert "exported once" in refused.json()["detail"]
+        assert "close the survey" in refused.json()["detail"]
+        summary = site.get("/api/admin/summary", headers=owner).json()
+        assert (summary["export"], summary["k"]) == ({"cohorts": [], "waiting": 1_100, "missing": None}, 20)
+        site.post("/api/admin/close", headers=owner)
+        assert site.get("/api/admin/summary", headers=owner).json()["export"]["missing"] == 0
+        first, manifest = export_of(site, owner, tmp_path)
+        assert (manifest.plan.k, manifest.plan.certainty, manifest.cohorts) == (20, 0.999999, (1_100,))
+        assert manifest.plan.failure(manifest.cohorts) <= 1e-6
+        site.post("/api/admin/reopen", headers=owner)
+        answered(1_300)
+        site.post("/api/admin/close", headers=owner)
+        again, manifest = export_of(site, owner, tmp_path)
+        assert (again, manifest.cohorts) == (first, (1_100,))
+        stands = site.get("/api/admin/summary", headers=owner).json()["export"]
+        assert stands == {"cohorts": [1_100], "waiting": 1_300, "missing": None}
+
+
+@pytest.mark.parametrize("count", [20, 300, 950])
+def test_an_export_of_fewer_than_expected_states_a_k_that_is_kept_with_certainty(trusting, tmp_path, count):
+    store = open_store(tmp_path / "answers.db", trusting)
+    store.add([submission(count, row=b"\x01\x29\x00")])
+    store.set_state("closed")
+    release = export_survey(store)
+    assert release.plan.n == count
+    assert release.plan.excess_risk([count]) <= 0
+    assert max(1, release.plan.k_for(count)) <= release.k <= 20
+    failure = 0.0 if release.plan.certainty is None else 1 - release.plan.certainty
+    assert spent_by(store, release, "jobs.parquet").failure == failure
+    store.close()
+
+
 def test_cohorts_survive_a_backup(address, survey, tmp_path):
     store = open_store(address, survey)
     store.add([submission(1_000)])

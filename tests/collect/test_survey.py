@@ -28,6 +28,7 @@ def changed(**changes):
     return fields
 
 
+TRUSTED = {"certainty": 0.999999, "trust": "server"}
 HOURS = {"type": "numeric", "low": 0, "high": 9, "step": 1, "text": {"en": "Hours?", "ja": "時間"}}
 
 
@@ -70,6 +71,13 @@ def test_what_the_survey_to_start_from_has_as_comments_can_be_used():
         ({"k": "ten"}, "k must be a number"),
         ({"minimum_n": 1}, "minimum_n must be a whole number of at least 2"),
         ({"invitations": "yes"}, "true or false"),
+        ({"certainty": 0.999999}, 'which sees whose answers they are.*trust = "server".*leave out certainty'),
+        ({"trust": "server"}, "trust.*needs certainty"),
+        ({"certainty": 0.999999, "trust": "anybody"}, 'trust must be "server"'),
+        ({"certainty": 0.999999, "trust": True}, 'trust must be "server"'),
+        ({"certainty": True, "trust": "server"}, "certainty must be a number"),
+        (TRUSTED | {"k": None, "expected_n": None, "epsilon": 2.0}, "certainty.*give k, too"),
+        (TRUSTED | {"memoise": "life"}, "memoise.*certainty"),
         ({"colour": "red"}, "unknown setting 'colour'"),
         ({"questions": {}}, "needs questions"),
         ({"questions__job__values": ["office", "office"]}, "listed twice"),
@@ -97,6 +105,40 @@ def test_what_cannot_be_meant_is_refused_with_a_reason(changes, complaint):
 def test_a_promise_that_cannot_be_kept_is_refused():
     with pytest.raises(CalibrationError, match="more than the 5 records"):
         Survey.from_dict(changed(expected_n=5))
+
+
+@pytest.mark.parametrize("certainty", [0.5, 1.0, 1.2])
+def test_what_is_no_certainty_is_refused(certainty):
+    with pytest.raises(CalibrationError, match="certainty must lie above"):
+        Survey.from_dict(changed(certainty=certainty, trust="server"))
+
+
+def test_certainty_takes_less_noise_and_is_told_with_who_is_trusted():
+    every, certain = Survey.from_dict(changed(tell=2)), Survey.from_dict(changed(tell=2, **TRUSTED))
+    assert [round(one.plan.epsilon, 2) for one in (every, certain)] == [2.35, 3.83]  # as the guide says
+    assert round(Survey.from_dict(changed(**TRUSTED)).plan.epsilon, 2) == 2.72
+    assert certain.plan.failure() <= 1e-6
+    told = certain.definition()
+    assert (told["certainty"], told["trust"]) == (0.999999, "server")
+    assert {"certainty", "trust"}.isdisjoint(every.definition())
+    assert certain.version != every.version
+    assert re.search(r"all that holds against this server.*1/10 with certainty 0\.999999", certain.promise)
+
+
+def test_fewer_answers_than_expected_have_a_k_that_is_kept_with_the_same_certainty():
+    survey = Survey.from_dict(changed(tell=2, **TRUSTED))
+    before = 1.0
+    for n in (1, 2, 50, 200, 500, 800, 999, 1000, 5000):
+        plan = survey.plan_for(n)
+        assert plan.tells == survey.plan.tells
+        assert plan.excess_risk([n]) <= 0
+        assert max(before, survey.plan.k_for(n)) <= plan.k <= max(10, survey.plan.k_for(n))
+        before = plan.k
+    assert survey.plan_for(1).certainty is None
+    assert survey.plan_for(800).certainty == 0.999999
+    assert survey.plan_for(800).k > 2 * survey.plan.k_for(800)
+    assert round(survey.plan_for(900).k, 2) == 8.96  # as the guide says
+    assert survey.plan_for(5000) is survey.plan
 
 
 @pytest.mark.parametrize("text", ["", "id = ", "\x00"])

@@ -14,6 +14,8 @@ import pytest
 from scipy.stats import binom
 from tests.shuffling import bound_for_one_person
 
+import kakuran as kk
+from kakuran.design import plan_among
 from kakuran.mechanism import RetentionReplacement
 from kakuran.mechanism.two_level import retention_for
 from kakuran.randomness import Randomness
@@ -105,6 +107,21 @@ def test_one_of_2000_people_unlike_all_others_is_rarely_linked_too_surely(k, lev
     ratios = np.array([ratio, 1 / ratio, *(levels - 2) * [1.0]])
     surest = np.where(counts > 0, ratios, 0.0).max(axis=1) / (counts @ ratios)
     assert 0 < np.count_nonzero(surest > 1 / k) <= binom.ppf(1 - FALSE_ALARM, releases, DELTA)
+
+
+def test_fewer_people_than_planned_are_linked_too_surely_no_more_often_at_the_k_they_are_told():
+    levels, releases, certainty = 50, 1_500, 0.991
+    schema = kk.Schema([kk.Categorical("town", [str(value) for value in range(levels)])])
+    wishes = {"certainty": certainty, "central_ceiling": None, "mechanisms": {"town": "retention"}}
+    planned = kk.calibrate(schema, n=2_000, k=10, **wishes)
+    few = plan_among(planned, 1_000)
+    assert planned.k_for(1_000) < few.k < planned.k
+    ratio = math.exp(planned.epsilon)
+    counts = drawn_counts([0] + (few.n - 1) * [1], levels, planned.epsilon, releases, seed=3)
+    ratios = np.array([ratio, 1 / ratio, *(levels - 2) * [1.0]])
+    surest = np.where(counts > 0, ratios, 0.0).max(axis=1) / (counts @ ratios)
+    most = binom.ppf(1 - FALSE_ALARM, releases, 1 - certainty)
+    assert np.count_nonzero(surest > 1 / few.k) <= most < np.count_nonzero(surest > 1 / planned.k)
 
 
 def hold(table, levels, k, releases, seed):

@@ -57,10 +57,13 @@ class SurveyOptions:
 
 def _warn_of_small_k(survey: Survey, n: int) -> None:
     """Say so while fewer have answered than the promise needs."""
-    if survey.expected_n is not None and 0 < n < survey.expected_n:
+    if survey.k is None or survey.expected_n is None or not n:
+        return
+    reached = survey.plan_for(n).k
+    if n < survey.expected_n and reached < survey.k:
         say(
             f"{n:,} of the expected {survey.expected_n:,} have answered: k is "
-            f"{survey.plan_for(n).k:.3g} so far, not {survey.k:g}, and a release says so",
+            f"{reached:.3g} so far, not {survey.k:g}, and a release says so",
             "warning",
         )
 
@@ -173,7 +176,13 @@ def export(
         say("the ledger counts what exports say; what the server sees of answers as they come is not in it", "note")
     if stands["waiting"]:
         waiting, missing = counted(stands["waiting"], "later answer"), stands["missing"]
-        say(f"{waiting} left out until {missing:,} more have come to hide among", "warning")
+        if missing is None:
+            say(
+                Phrase("left out for good, as a survey with certainty is exported once: {waiting}", waiting=waiting),
+                "warning",
+            )
+        else:
+            say(f"{waiting} left out until {missing:,} more have come to hide among", "warning")
     _warn_of_small_k(survey, min(stands["cohorts"]))
     answer_done(json, release=output, records=release.n, cohorts=stands["cohorts"], waiting=stands["waiting"])
 

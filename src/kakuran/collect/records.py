@@ -88,11 +88,15 @@ def spent_by(store: Store, release: Release, name: str) -> Spending:
 
 
 def standing(store: Store, n: int) -> dict[str, Any]:
-    """What an export would hold with n records: those of cohorts that were made, those who wait, how many they need."""
+    """What an export would hold with n records: those of cohorts that were made, those who wait, how many they need.
+
+    None where no more are exported: of a survey with certainty, while it is open and after its one export.
+    """
     made = store.cohorts()
     needed = store.survey.cohort_n(made, is_closed=store.state == "closed")
     waiting = n - sum(made)
-    return {"cohorts": list(made), "waiting": waiting, "missing": max(0, needed - waiting)}
+    missing = None if needed is None else max(0, needed - waiting)
+    return {"cohorts": list(made), "waiting": waiting, "missing": missing}
 
 
 def hidden_among(cohorts: list[int], n: int) -> int:
@@ -103,6 +107,11 @@ def hidden_among(cohorts: list[int], n: int) -> int:
 def _too_few(survey: Survey, store: Store) -> str:
     stands = standing(store, store.count())
     missing = stands["missing"]
+    if missing is None:
+        return Phrase(
+            "a survey with certainty is exported once, as the probabilities of failing would add up over exports; "
+            "close the survey first"
+        )
     is_final = survey.expected_n is None or store.state == "closed"
     return Phrase(
         "an export needs {answers}, so that it keeps the survey's promise for those in it even if it is compared with "
@@ -124,6 +133,8 @@ def status_of(store: Store) -> dict[str, Any]:
         "expected_n": survey.expected_n,
         "minimum_n": survey.minimum_n,
         "k": survey.k,
+        "certainty": survey.certainty,
+        "trust": survey.trust,
         "k_reached": survey.plan_for(hidden_among(stands["cohorts"], n)).k if n else None,
         "exported": stands["cohorts"],
         "missing_for_export": stands["missing"],

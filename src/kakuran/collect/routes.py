@@ -141,10 +141,12 @@ class Admin:
     def _summary(self, records: Release) -> dict[str, Any]:
         """What the dashboard shows, with the k of what can be exported and signs of made-up answers."""
         stands = standing(self._store, records.n)
-        k = self._survey.plan.k_for(hidden_among(stands["cohorts"], records.n))
+        people = max(hidden_among(stands["cohorts"], records.n), 1)
+        plan = self._survey.plan_for(people)
         told = dashboard.summary(records, minimum_n=self._survey.minimum_n)
         found = [] if told["suppressed"] else records.impossible()
-        return told | {"export": stands, "k": round(k, 5), "impossible": [asdict(one) for one in found]}
+        k = round(max(plan.k, plan.k_for(people)), 5)
+        return told | {"export": stands, "k": k, "impossible": [asdict(one) for one in found]}
 
     async def crosstab(self, request: Request) -> Response:
         """Two questions against each other."""

@@ -273,7 +273,8 @@ class Store(ABC):
             state = self._state(connection, locked="alone")
             made = self._cohorts(connection)
             waiting = connection.scalar(select(func.count()).where(own, records.c.cohort.is_(None))) or 0
-            if waiting >= self.survey.cohort_n(made, is_closed=state == "closed"):
+            needed = self.survey.cohort_n(made, is_closed=state == "closed")
+            if needed is not None and waiting >= needed:
                 made = (*made, waiting)
                 connection.execute(update(records).where(own, records.c.cohort.is_(None)).values(cohort=len(made)))
                 connection.execute(insert(cohorts).values(survey=self.number, number=len(made), size=waiting))

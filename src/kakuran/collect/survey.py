@@ -19,7 +19,7 @@ from statistics import median
 from typing import Any, Literal, TypeAlias, get_args
 
 from kakuran.collect.questions import Question, Texts, check_questions, check_texts, questions_of
-from kakuran.design import Plan, Purpose, TellChoice, calibrate, plan_within
+from kakuran.design import Plan, Purpose, TellChoice, calibrate, plan_among, plan_within
 from kakuran.errors import SchemaError
 from kakuran.parsing import ANYTHING, NUMBER, WHOLE, YES_OR_NO, SettingKind, check_settings, naming, read_document
 from kakuran.perturbation import Kernel
@@ -27,6 +27,7 @@ from kakuran.schema import Schema
 from kakuran.words import LANGUAGES, Phrase
 
 Asking: TypeAlias = Literal["drawn", "all"]
+Trust: TypeAlias = Literal["server"]
 
 
 MINIMUM_N = 50
@@ -52,6 +53,11 @@ class Survey:
         Nobody can be linked above 1/k once enough have answered; or `epsilon` instead.
     expected_n : int | None
         How many that is.
+    certainty : float | None
+        The probability over the draw with which k holds against those who see an export; None for every draw. The
+        answers hold less noise, so that `trust` has to be given, too.
+    trust : Trust | None
+        Whom respondents have to trust: the server, which sees whose answers it gets.
     epsilon : float | None
         Every answer sheet is ε-locally differentially private, however many answer.
     minimum_n : int
@@ -88,6 +94,8 @@ class Survey:
     introduction: Texts = field(default_factory=dict)
     k: float | None = None
     expected_n: int | None = None
+    certainty: float | None = None
+    trust: Trust | None = None
     epsilon: float | None = None
     minimum_n: int = MINIMUM_N
     invitations: bool = False
@@ -110,10 +118,39 @@ class Survey:
             )
         if self.ask not in get_args(Asking):
             raise SchemaError(Phrase('ask must be "drawn" or "all", got {ask!r}', ask=self.ask))
+        self._check_trust()
         if self.memoise is not None:
             check_id(self.memoise, "memoise")
             self._check_few_answers()
         self.plan  # noqa: B018 - a promise that cannot be kept is refused here
+
+    def _check_trust(self) -> None:
+        """Refuse certainty unless the survey says who is trusted, and where nothing is proved."""
+        if self.trust not in (None, *get_args(Trust)):
+            raise SchemaError(Phrase('trust must be "server", got {trust!r}', trust=self.trust))
+        if self.certainty is None:
+            if self.trust is not None:
+                raise SchemaError(
+                    Phrase("trust says who keeps k with certainty and needs certainty = 0.999999; or leave out trust")
+                )
+            return
+        if self.trust is None:
+            raise SchemaError(
+                Phrase(
+                    "certainty takes less noise, so that answers say more to the server, which sees whose answers they "
+                    'are. Add trust = "server" if respondents can trust the server not to link answers to people; '
+                    "otherwise leave out certainty"
+                )
+            )
+        if self.k is None:
+            raise SchemaError(Phrase("certainty says how surely k holds: give k, too"))
+        if self.memoise is not None:
+            raise SchemaError(
+                Phrase(
+                    "memoise joins the answers of one person over several surveys, and certainty needs releases that "
+                    "nobody can join: leave out one of them"
+                )
+            )
 
     def _check_few_answers(self) -> None:
         """Refuse to have draws remembered of more answers than a browser has room for."""
@@ -158,6 +195,7 @@ class Survey:
                 self.schema,
                 k=self.k,
                 n=self.expected_n,
+                certainty=self.certainty,
                 tell=self.tell,
                 about=self.about,
                 purpose=self.purpose,
@@ -168,9 +206,9 @@ class Survey:
 
     def plan_for(self, n: int) -> Plan:
         """The plan with what it promises n people: the k aimed at, or the smaller one that so many reach."""
-        if self.expected_n is not None and n >= self.expected_n:
+        if self.expected_n is not None and n >= self.expected_n and self.plan.excess_risk([n]) <= 0:
             return self.plan
-        return Plan(self.schema, self.plan.tells, n, self.plan.k_for(n), "worst-case")
+        return plan_among(self.plan, n)
 
     @property
     def untranslated(self) -> tuple[str, ...]:
@@ -210,16 +248,26 @@ class Survey:
         promise = f"every answer sheet is {self.plan.epsilon:.3g}-locally differentially private"
         if self.k is None:
             return promise
-        return f"{promise}; nobody is linked above 1/{self.k:g} once {self.expected_n:,} have answered"
+        linked = f"is linked above 1/{self.k:g}"
+        answered = f"once {self.expected_n:,} have answered"
+        if self.certainty is None:
+            return f"{promise}; nobody {linked} {answered}"
+        return (
+            f"{promise}, and that is all that holds against this server; in its export nobody {linked} with certainty "
+            f"{self.certainty:.10g} {answered}, if the server links no answers to people"
+        )
 
-    def cohort_n(self, cohorts: Sequence[int], *, is_closed: bool) -> int:
+    def cohort_n(self, cohorts: Sequence[int], *, is_closed: bool) -> int | None:
         """How many more records the next export needs, so that each keeps its promise among those who come with it.
 
         As many as k was promised for. Only a survey that is closed and was never exported may have fewer: there is
-        nothing to compare its export with, which says the k that so many reach.
+        nothing to compare its export with, which says the k that so many reach. With certainty that is the only export,
+        and None stands for no other, because the probabilities of failing would add up.
         """
         if self.expected_n is None or (is_closed and not cohorts):
             return self.minimum_n
+        if self.certainty is not None:
+            return None
         return max(self.expected_n, self.minimum_n)
 
     @cached_property
@@ -244,6 +292,7 @@ class Survey:
             "questions": [question.to_dict(self.languages) for question in self.questions],
             **({"ask": self.ask} if len(self.plan.tells) > 1 else {}),
             **({} if self.memoise is None else {"memoise": self.memoise}),
+            **({} if self.certainty is None else {"certainty": self.certainty, "trust": self.trust}),
         }
 
     def definition(self) -> dict[str, Any]:
@@ -286,6 +335,8 @@ def _one_of(words: Any) -> SettingKind:
 _SETTINGS = dict.fromkeys(("id", "languages", "title", "introduction", "questions"), ANYTHING) | {
     "k": NUMBER,
     "expected_n": WHOLE,
+    "certainty": NUMBER,
+    "trust": _one_of(Trust),
     "epsilon": NUMBER,
     "minimum_n": WHOLE,
     "invitations": YES_OR_NO,

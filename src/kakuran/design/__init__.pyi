@@ -48,6 +48,7 @@ from .guarantee import (
     CENTRAL_CEILING as CENTRAL_CEILING,
     CERTAINTY as CERTAINTY,
     Guarantee as Guarantee,
+    plan_among as plan_among,
 )
 from .ledger_file import (
     Entering as Entering,

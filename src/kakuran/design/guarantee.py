@@ -152,6 +152,29 @@ class Guarantee:
         )
 
 
+def plan_among(plan: Plan, n: int) -> Plan:
+    """The plan with the k that its mechanisms keep for n people, be they fewer than planned.
+
+    Of a plan with certainty, the largest k found up to the plan's own that they keep with the same certainty; k in
+    every draw where that is more.
+
+    Examples
+    --------
+    >>> import kakuran as kk
+    >>> from kakuran.design import plan_among
+    >>> schema = kk.Schema([kk.Categorical("job", ["clerk", "nurse", "smith"])])
+    >>> plan = kk.calibrate(schema, n=1000, k=10, certainty=0.999999)
+    >>> round(plan_among(plan, 900).k, 2), round(plan.k_for(900), 2)
+    (8.06, 2.38)
+    """
+    in_every_draw = plan.k_for(n)
+    if plan.certainty is not None:
+        k = _largest(in_every_draw, plan.k, lambda k: replace(plan, n=n, k=k).excess_risk([n]))
+        if k > in_every_draw:
+            return replace(plan, n=n, k=k)
+    return replace(plan, n=n, k=in_every_draw, certainty=None)
+
+
 def check_k(k: float | None, n: float) -> float:
     """Refuse a k that cannot be guaranteed to n people."""
     for name, value in (("n", n), ("k", k)):

@@ -11,6 +11,7 @@ const Definition = (() => {
   const COIN = 1n << 64n;
   const ROUNDED = 1n << 15n; // what the chance of a set of questions may be off by, of 2⁶⁴
   const ROUNDING = 1e-6; // what adding up may change of an ε, and of a k by its part
+  const LEAST_CERTAINTY = 0.99;
   const MOST_CODES = (1 << 20) + 1; // answers to a question
   const MOST_COLUMNS = 1000;
   const MOST_REMEMBERED = 10000; // answers to what is perturbed together
@@ -283,7 +284,12 @@ const Definition = (() => {
         questions: list(column(languages), 1, MOST_COLUMNS),
         tells: list(set),
       },
-      { ask: oneOf("drawn", "all"), memoise: ID },
+      {
+        ask: oneOf("drawn", "all"),
+        memoise: ID,
+        certainty: only((given) => Number.isFinite(given) && given > LEAST_CERTAINTY && given < 1),
+        trust: oneOf("server"),
+      },
     )(given, "survey");
     checkDifferent(read.questions.map(({ name }) => name), "survey.questions");
     checkQuestions(read.questions);
@@ -298,7 +304,11 @@ const Definition = (() => {
     const epsilon = epsilonOf(own);
     check(epsilon <= own.epsilon + ROUNDING, "epsilon", "fault.promise");
     check((own.k === null) === (own.expected_n === null), "k");
-    const most = 1 + (own.expected_n - 1) * Math.exp(-2 * epsilon);
+    const isCertain = own.certainty !== undefined;
+    check(isCertain === (own.trust !== undefined), "trust");
+    check(!isCertain || (own.k !== null && own.memoise === undefined), "certainty");
+    // With certainty this page cannot compute k: it refuses more than the number of people who hide one on average.
+    const most = 1 + (own.expected_n - 1) * Math.exp((isCertain ? -1 : -2) * epsilon);
     check(own.k === null || (own.k >= 1 && own.k <= most * (1 + ROUNDING)), "k", "fault.promise");
     return Object.freeze({ ...own, epsilon });
   }

@@ -66,6 +66,12 @@ const Page = (() => {
   const number = (value, digits = 0) =>
     new Intl.NumberFormat(language, { maximumFractionDigits: digits, minimumFractionDigits: digits }).format(value);
   const plain = (value) => new Intl.NumberFormat(language, { maximumFractionDigits: 20 }).format(value);
+  /** e^ε in two digits, rounded up: what is so many times as likely at most. */
+  const factorOf = (epsilon) => {
+    const factor = Math.exp(epsilon);
+    const unit = 10 ** (Math.floor(Math.log10(factor)) - 1);
+    return plain(Number((Math.ceil(factor / unit) * unit).toPrecision(3)));
+  };
   const percent = (share, digits = 0) =>
     new Intl.NumberFormat(language, {
       style: "percent",
@@ -142,6 +148,7 @@ const Page = (() => {
     apart,
     number,
     plain,
+    factorOf,
     percent,
     either,
     offerLanguages,

@@ -1,15 +1,16 @@
 "use strict";
 /* What the dashboard shows of a summary: the promise, every question as a picture and as a table, the history. */
 const Panels = (() => {
-  const { element, say, counted, number, plain, percent } = Page;
+  const { element, say, counted, number, plain, factorOf, percent } = Page;
 
   function promise(survey, summary) {
-    const factor = plain(Number(Math.exp(summary.epsilon).toPrecision(2)));
     const k = { k: plain(survey.k), n: number(survey.expected_n), now: number(summary.k, 1) };
+    const linked = survey.trust ? null : element("p", {}, survey.k ? say("meaning.k", k) : say("meaning.now", k));
     return [
       element("h2", { id: "promise-title" }, say("meaning.title")),
-      element("p", {}, survey.k ? say("meaning.k", k) : say("meaning.now", k)),
-      element("p", {}, say("meaning.epsilon", { factor, epsilon: number(summary.epsilon, 2) })),
+      linked,
+      element("p", {}, say("meaning.epsilon", { factor: factorOf(summary.epsilon), epsilon: number(summary.epsilon, 2) })),
+      survey.trust && element("p", {}, say("meaning.trust", { ...k, certainty: plain(survey.certainty) })),
       summary.suppressed
         ? null
         : element(
@@ -54,6 +55,8 @@ const Panels = (() => {
   /** What an export leaves out, and how many answers it still needs. */
   function leftOut({ cohorts, waiting, missing }, isOpen) {
     const values = { waiting: number(waiting), missing: number(missing) };
+    if (missing === null && !cohorts.length) return say("export.once");
+    if (missing === null) return waiting ? counted("export.late", waiting, values) : "";
     if (!missing) return "";
     if (!cohorts.length) return counted(isOpen ? "export.first" : "export.closed", missing, values);
     return waiting ? counted("export.waiting", waiting, values) : "";

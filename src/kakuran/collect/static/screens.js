@@ -1,8 +1,7 @@
 "use strict";
 /* What the respondent's page shows of a survey and a draw: a function of these alone. */
 const Screens = (() => {
-  const { element, say, spoken, apart, number, plain, percent } = Page;
-  const factorOf = (epsilon) => plain(Number(Math.exp(epsilon).toPrecision(2)));
+  const { element, say, spoken, apart, number, plain, factorOf, percent } = Page;
 
   function notice(title, ...keys) {
     return element(
@@ -29,12 +28,12 @@ const Screens = (() => {
 
   /** All that is sent, each beside what was answered, where that is known. */
   function sheet(survey, draw, truth) {
-    const tell = survey.tells.find(({ told }) => told === draw.told) ?? survey.tells[0];
     const isSent = ({ name }) => Object.hasOwn(draw.answers, name);
-    return survey.questions.filter(isSent).map((question) => compared(question, tell, draw, truth));
+    return survey.questions.filter(isSent).map((question) => compared(question, survey, draw, truth));
   }
 
-  function compared(question, tell, draw, truth) {
+  function compared(question, survey, draw, truth) {
+    const tell = survey.tells.find(({ told }) => told === draw.told) ?? survey.tells[0];
     const sent = draw.answers[question.name];
     const isSame = truth && truth[question.name] === sent;
     const own = truth && [
@@ -61,7 +60,7 @@ const Screens = (() => {
             "dd",
             {},
             element("bdi", {}, Questions.inWords(question, sent)),
-            isSame ? element("span", { class: "same" }, say("review.same")) : null,
+            isSame ? element("span", { class: "same" }, say(survey.trust ? "review.same.trust" : "review.same")) : null,
           ),
         ),
       ),
@@ -98,22 +97,29 @@ const Screens = (() => {
     );
   }
 
+  /** What holds against a server that has to be trusted; nothing of one that need not be. */
+  function trust({ trust: trusted, epsilon }) {
+    const numbers = { epsilon: number(epsilon, 2), factor: factorOf(epsilon) };
+    return trusted ? element("p", { class: "promise", id: "trust" }, say("trust", numbers)) : null;
+  }
+
   /** What is promised, and how to check it. */
   function how(survey) {
-    const { epsilon } = survey;
+    const { epsilon, certainty } = survey;
     const numbers = { k: plain(survey.k), n: plain(survey.expected_n), epsilon: number(epsilon, 2) };
     return element(
       "details",
       {},
       element("summary", {}, say("how.title")),
-      element("p", {}, say("how.chance")),
-      survey.k ? element("p", {}, say("how.k", numbers)) : null,
+      survey.trust ? null : element("p", {}, say("how.chance")),
+      survey.k && !survey.trust ? element("p", {}, say("how.k", numbers)) : null,
       element("p", {}, say("how.epsilon", { ...numbers, factor: factorOf(epsilon) })),
+      survey.trust ? element("p", {}, say("how.trust", { ...numbers, certainty: plain(certainty) })) : null,
       // No link: by a header a server can have browsers fetch what a link leads to, for what is ticked beside it.
       element("p", {}, say("how.check", { file: "static/perturb.js" })),
       element("code", {}, document.querySelector('script[src$="perturb.js"]').integrity),
     );
   }
 
-  return Object.freeze({ notice, answeredBefore, sheet, thanks, how });
+  return Object.freeze({ notice, answeredBefore, sheet, thanks, trust, how });
 })();
