@@ -344,6 +344,10 @@ def test_tables_that_would_keep_a_page_busy_for_minutes_are_refused(page):
     largest, more = 1 << 13, 33_000
     assert page.evaluate(READ, [json.dumps(noisy(largest, [TOTAL // 2 // largest] * largest)), OPEN]) == [0]
     assert page.evaluate(READ, [json.dumps(noisy(more, [TOTAL // 2 // more] * more)), OPEN]) == [None]
+    fields = SMALL | {"id": "noisy", "k": None, "expected_n": None, "epsilon": 17.0}
+    with pytest.raises(SchemaError, match=r"1,140,850,688 chances.*larger steps"):
+        noise = DRINKS | {"high": largest - 1, "mechanism": "bounded-laplace"}
+        definition(fields | {"questions": {f"drinks {place}": noise for place in range(17)}})
     shifts = noisy(more, [])
     shifts["questions"][0]["mechanism"] = {"kind": "shifts", "size": more, "shifts": list(range(more - 1))}
     shifts["questions"][0]["mechanism"] |= {"threshold": "1"}
@@ -595,6 +599,34 @@ def test_whether_a_draw_finds_room_does_not_depend_on_what_is_drawn(site, visit)
                 localStorage.clear();
                 try {
                     Draw.once(survey, survey.tells[0], { hiv: drawn % 2 });
+                } catch {
+                    failed += 1;
+                }
+            }
+            return failed;
+        }"""
+    )
+    assert failed == 60
+
+
+def test_whether_a_set_of_questions_finds_room_does_not_depend_on_its_name(site, visit):
+    """Else a server gives all sets but one long names, and who reloads until there is room tells that one."""
+    page = visit().page
+    page.goto(site.address)
+    failed = page.evaluate(
+        """async () => {
+            const told = await Page.loadSurvey();
+            told.tells[1].told = '"'.repeat(900);
+            const survey = Definition.read(told);
+            const write = Storage.prototype.setItem;
+            let failed = 0;
+            Storage.prototype.setItem = function (key, value) {
+                if (value.length > 700) throw new DOMException("full", "QuotaExceededError");
+                write.call(this, key, value);
+            };
+            for (let drawn = 0; drawn < 60; drawn += 1) {
+                try {
+                    Draw.tell({ ...survey, id: `health-${drawn}` });
                 } catch {
                     failed += 1;
                 }
