@@ -345,8 +345,8 @@ def test_tables_that_would_keep_a_page_busy_for_minutes_are_refused(page):
     assert page.evaluate(READ, [json.dumps(noisy(largest, [TOTAL // 2 // largest] * largest)), OPEN]) == [0]
     assert page.evaluate(READ, [json.dumps(noisy(more, [TOTAL // 2 // more] * more)), OPEN]) == [None]
     fields = SMALL | {"id": "noisy", "k": None, "expected_n": None, "epsilon": 17.0}
+    noise = DRINKS | {"high": largest - 1, "mechanism": "bounded-laplace"}
     with pytest.raises(SchemaError, match=r"1,140,850,688 chances.*larger steps"):
-        noise = DRINKS | {"high": largest - 1, "mechanism": "bounded-laplace"}
         definition(fields | {"questions": {f"drinks {place}": noise for place in range(17)}})
     shifts = noisy(more, [])
     shifts["questions"][0]["mechanism"] = {"kind": "shifts", "size": more, "shifts": list(range(more - 1))}

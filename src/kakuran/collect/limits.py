@@ -33,8 +33,7 @@ class RequestLimits:
     rate : float
         Records a second from one address in the long run; infinite for no limit.
     burst : float
-        Records at once from one address; a larger batch is taken from who has sent nothing for long enough, and leaves a
-        debt.
+        Records at once from one address; a larger batch is taken where so many would be, and leaves a debt.
     head_bytes : int
         The largest head of a request.
     body_bytes, batch_bytes : int
