@@ -6,6 +6,7 @@ import copy
 import http.server
 import json
 import math
+import re
 import threading
 import tomllib
 from contextlib import contextmanager, nullcontext
@@ -366,6 +367,39 @@ def test_certainty_is_taken_with_who_is_trusted_and_nothing_that_cannot_be_so(pa
         assert page.evaluate(READ, [json.dumps(without), [one]]) == [None]
 
 
+def noisy(size, weights):
+    """One number, of so many steps, under noise."""
+    told = definition(SMALL | {"id": "noisy", "k": 10, "questions": {"drinks": DRINKS | {"high": size - 1}}})
+    told["questions"][0]["mechanism"] = {"kind": "noise", "size": size, "reach": 0, "weights": list(map(str, weights))}
+    told["tells"][0]["threshold"] = None
+    return told | {"k": None, "expected_n": None, "epsilon": 3.0}
+
+
+OPEN = [(("state",), '"open"')]
+
+
+def test_tables_that_would_keep_a_page_busy_for_minutes_are_refused(page):
+    largest, more = 1 << 13, 33_000
+    assert page.evaluate(READ, [json.dumps(noisy(largest, [TOTAL // 2 // largest] * largest)), OPEN]) == [0]
+    assert page.evaluate(READ, [json.dumps(noisy(more, [TOTAL // 2 // more] * more)), OPEN]) == [None]
+    fields = SMALL | {"id": "noisy", "k": None, "expected_n": None, "epsilon": 17.0}
+    noise = DRINKS | {"high": largest - 1, "mechanism": "bounded-laplace"}
+    with pytest.raises(SchemaError, match=r"1,140,850,688 chances.*larger steps"):
+        definition(fields | {"questions": {f"drinks {place}": noise for place in range(17)}})
+    shifts = noisy(more, [])
+    shifts["questions"][0]["mechanism"] = {"kind": "shifts", "size": more, "shifts": list(range(more - 1))}
+    shifts["questions"][0]["mechanism"] |= {"threshold": "1"}
+    assert page.evaluate(READ, [json.dumps(shifts), OPEN]) == [None]
+
+
+@pytest.mark.parametrize(("part", "is_taken"), [(2, True), (1 << 40, False)])
+def test_noise_that_is_nearly_always_drawn_again_is_refused(page, part, is_taken):
+    """How often depends on the true answer: a page that draws for minutes would tell it by how long it takes."""
+    told = noisy(10, [TOTAL // 100 // part * (15 - place) // 2 for place in range(10)])
+    (epsilon,) = page.evaluate(READ, [json.dumps(told), OPEN])
+    assert (epsilon is not None) == is_taken
+
+
 def is_exact(told, epsilon):
     try:
         return math.isclose(exact(told), epsilon, abs_tol=1e-9)
@@ -613,6 +647,34 @@ def test_whether_a_draw_finds_room_does_not_depend_on_what_is_drawn(site, visit)
     assert failed == 60
 
 
+def test_whether_a_set_of_questions_finds_room_does_not_depend_on_its_name(site, visit):
+    """Else a server gives all sets but one long names, and who reloads until there is room tells that one."""
+    page = visit().page
+    page.goto(site.address)
+    failed = page.evaluate(
+        """async () => {
+            const told = await Page.loadSurvey();
+            told.tells[1].told = '"'.repeat(900);
+            const survey = Definition.read(told);
+            const write = Storage.prototype.setItem;
+            let failed = 0;
+            Storage.prototype.setItem = function (key, value) {
+                if (value.length > 700) throw new DOMException("full", "QuotaExceededError");
+                write.call(this, key, value);
+            };
+            for (let drawn = 0; drawn < 60; drawn += 1) {
+                try {
+                    Draw.tell({ ...survey, id: `health-${drawn}` });
+                } catch {
+                    failed += 1;
+                }
+            }
+            return failed;
+        }"""
+    )
+    assert failed == 60
+
+
 def test_whether_remembered_draws_find_room_does_not_depend_on_them(serve, visit):
     """Else who tries again until there is room remembers what is short: of 60 tables all fail or none."""
     page = visit().page
@@ -733,6 +795,65 @@ def forgetful(site, status, headers, sent):
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
         thread.join()
+
+
+def test_no_cookie_goes_with_an_answer_or_brings_the_survey(site, visit):
+    visitor = visit()
+    visitor.context.add_cookies([{"name": "who", "value": "visitor-42", "url": site.address}])
+    visitor.page.goto(site.address)
+    draw_for(visitor.page)
+    with visitor.page.expect_response("**/api/responses"):
+        visitor.page.locator("#send").click()
+    asked = [one for one in visitor.requests if "/api/" in one.url]
+    assert len(asked) == 2
+    assert [one.all_headers().get("cookie") for one in asked] == [None, None]
+
+
+def test_what_another_tab_sends_after_somebody_agreed_is_asked_about_as_well(site, visit):
+    visitor = visit()
+    served_as = ["first"]
+    honest = site.ask("/api/survey")
+    visitor.context.route("**/api/survey", lambda route: route.fulfill(json=honest | {"id": served_as[0]}))
+    visitor.context.route("**/api/responses", lambda route: route.fulfill(status=201, json={}))
+
+    def opened(name):
+        served_as[0] = name
+        page = visitor.context.new_page()
+        page.goto(site.address)
+        page.locator("form, section.card button").first.wait_for()
+        if page.locator("section.card button").count():
+            page.locator("section.card button").click()
+        draw_for(page)
+        return page
+
+    def sent(page):
+        with page.expect_response("**/api/responses"):
+            page.locator("#send").click()
+        page.locator(".done").wait_for()
+
+    sent(opened("first"))
+    second, third = opened("second"), opened("third")
+    sent(third)
+    second.locator("#send").click()
+    second.locator("h2").first.wait_for()
+    assert second.locator("section.card button").count() == 1
+    assert second.locator(".done").count() == 0
+
+
+@pytest.mark.parametrize("language", ["de", "ar-EG"])
+def test_numbers_among_english_words_are_written_as_in_english(serve, visit, language):
+    """1.200 times as likely is 1,200 times to a German, and little more than 1 to whoever reads English."""
+    words = {language: "?"}
+    sex = SEX | {"text": words}
+    survey = {"id": "much", "languages": [language], "title": words, "introduction": {}, "questions": {"sex": sex}}
+    site = serve(**survey | {"k": 1.5, "expected_n": 1_000_000})
+    page = visit().page
+    page.goto(site.address)
+    page.locator("footer summary").click()
+    said = page.locator("footer").inner_text()
+    factor, epsilon = re.search(r"at most (\S+) times .*ε = (\S+)\)", said).groups()
+    assert float(epsilon) == pytest.approx(site.survey.plan.epsilon, abs=0.005)
+    assert float(factor.replace(",", "")) == pytest.approx(math.exp(site.survey.plan.epsilon), rel=0.05)
 
 
 @pytest.mark.parametrize("status", [201, 500])

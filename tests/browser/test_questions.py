@@ -115,10 +115,11 @@ def test_what_does_not_apply_or_is_skipped_is_drawn_for_like_any_answer(site, vi
                 const survey = await Page.loadSurvey();
                 const code = ({ outside: one }) => (outside && one !== undefined ? one : 0);
                 const codes = Object.fromEntries(survey.questions.map((one) => [one.name, code(one)]));
-                return Array.from({ length: 400 }, () => {
+                return Array.from({ length: 400 }, (_, drawn) => {
                     localStorage.clear();
-                    Draw.once(survey, survey.tells[0], codes);
-                    return Draw.stored(survey).answers;
+                    const another = { ...survey, id: `${survey.id}-${outside}-${drawn}` };
+                    Draw.once(another, survey.tells[0], codes);
+                    return Draw.stored(another).answers;
                 });
             }""",
             codes,

@@ -78,3 +78,11 @@ def test_fingerprints_are_of_all_that_a_respondent_loads():
     made = base64.b64encode(hashlib.sha384(page("index.html").encode()).digest()).decode()
     assert fingerprints()["index.html"] == f"sha384-{made}"
     assert all(value.startswith("sha384-") for value in fingerprints().values())
+
+
+def test_scripts_mean_the_same_in_whatever_encoding_a_server_says_they_are():
+    """Fingerprints are of bytes, and a server may say Shift_JIS: but for comments there is nothing but ASCII."""
+    names = re.findall(r'src="static/([\w.-]+)"', page("index.html"))
+    code = {name: re.sub(r"/\*.*?\*/|// [^\n]*", "", served()[name].decode(), flags=re.S) for name in names}
+    assert "texts.js" in names
+    assert [name for name, text in code.items() if not text.isascii()] == []

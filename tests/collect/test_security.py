@@ -4,7 +4,7 @@ import logging
 import re
 import socket
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import httpx
@@ -244,6 +244,51 @@ def test_an_address_is_limited_whatever_its_last_bits_and_never_for_ever(monkeyp
     limiter.take("192.0.2.1", 1)
     clock[0] += refused.value.retry_after
     limiter.take("2001:db8::ffff", 2)
+
+
+def test_large_batches_do_not_get_past_the_rate(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    limiter = RateLimiter(rate=50, burst=1_000)
+    taken = 0
+    for second in range(3_600):
+        clock[0] = float(second)
+        with suppress(Problem):
+            limiter.take("192.0.2.1", 20_000)
+            taken += 20_000
+    assert taken <= 50 * 3_600 + 20_000
+
+
+def test_an_address_in_debt_is_not_forgotten_for_others(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("kakuran.collect.limits._MOST_ADDRESSES", 2)
+    limiter = RateLimiter(rate=1, burst=10)
+    limiter.take("192.0.2.1", 1_000)
+    limiter.take("192.0.2.2", 1)
+    clock[0] = 20.0
+    limiter.take("192.0.2.3", 1)
+    with pytest.raises(Problem, match="too many"):
+        limiter.take("192.0.2.1", 1)
+
+
+def test_a_large_batch_costs_its_sender_before_it_is_read(serve, survey, tmp_path):
+    limits = RequestLimits(rate=0.001, burst=1_000)
+    with (
+        serve(survey, tmp_path / "answers.db", limits=limits) as base,
+        httpx.Client(base_url=base, verify=False, timeout=30) as site,
+    ):
+        body = b"[" + b"0," * (4 * 1024 * 1024 - 2) + b"0]"
+        headers = {"content-type": "application/json"}
+        posted = [site.post("/api/responses/batch", content=body, headers=headers).status_code for _ in range(2)]
+        assert posted == [400, 429]
+
+
+def test_no_path_leads_to_where_a_request_says_it_was_sent(form_site):
+    for path in ("/dashboard/", "/api/survey/", "/api/admin/summary/", "/static/page.js/"):
+        response = form_site.get(path, headers={"host": "evil.example"})
+        assert response.status_code == 404
+        assert "evil.example" not in str(response.headers)
 
 
 def test_strangers_over_ipv4_do_not_share_a_limit_where_one_socket_takes_both_kinds():

@@ -33,7 +33,7 @@ class RequestLimits:
     rate : float
         Records a second from one address in the long run; infinite for no limit.
     burst : float
-        Records at once from one address; a larger batch counts as so many.
+        Records at once from one address; a larger batch is taken where so many would be, and leaves a debt.
     head_bytes : int
         The largest head of a request.
     body_bytes, batch_bytes : int
@@ -79,18 +79,21 @@ class RateLimiter:
         key = _network(address)
         tokens, since = self._buckets.get(key, (self._burst, now))
         tokens = min(self._burst, tokens + (now - since) * self._rate)
-        cost = min(records, self._burst) - paid
-        if tokens < cost:
-            wait = math.ceil((cost + paid - tokens) / self._rate)
+        needed = min(records, self._burst) - paid
+        if tokens < needed:
+            wait = math.ceil((needed + paid - tokens) / self._rate)
             raise Problem("too-many-requests", "your address has sent too many answers", retry_after=wait)
         if len(self._buckets) >= _MOST_ADDRESSES and key not in self._buckets:
             self._forget_full(now)
-        self._buckets[key] = (tokens - cost, now)
+        self._buckets[key] = (tokens - max(records - paid, 0), now)
 
     def _forget_full(self, now: float) -> None:
         """Forget addresses whose bucket is full again; all of them, should that not be enough."""
-        refill = self._burst / self._rate
-        self._buckets = {key: bucket for key, bucket in self._buckets.items() if now - bucket[1] < refill}
+        self._buckets = {
+            key: (tokens, since)
+            for key, (tokens, since) in self._buckets.items()
+            if tokens + (now - since) * self._rate < self._burst
+        }
         if len(self._buckets) >= _MOST_ADDRESSES:
             self._buckets.clear()
 

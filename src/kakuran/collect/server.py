@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import math
 import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -28,6 +29,8 @@ from kakuran.collect.writer import Writer
 
 log = logging.getLogger(__name__)
 _FOLLOWING = 5.0
+_RECORD_BYTES = 8 * 1024
+"""Bytes of a batch that count as a record, where it holds fewer."""
 _SUBMIT, _BATCH = "/api/responses", "/api/responses/batch"
 
 
@@ -69,6 +72,7 @@ class Collector:
             lifespan=self._lifespan,
             exception_handlers={Problem: self._answer_problem, HTTPException: self._answer_http, 500: _answer_failure},
         )
+        self._routed.router.redirect_slashes = False  # to wherever a request says that it was sent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -106,9 +110,11 @@ class Collector:
     async def _take_batch(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._limiter.take(_address(scope), 1)  # a batch that is refused costs something too
         body = await self._read(scope, receive, self._limits.batch_bytes)
+        paid = math.ceil(len(body) / _RECORD_BYTES) or 1
+        self._limiter.take(_address(scope), paid, paid=1)  # reading keeps everybody waiting, whatever it holds
         submission = self._form.read_batch(body)
         count = len(submission.ids)
-        self._limiter.take(_address(scope), count, paid=1)
+        self._limiter.take(_address(scope), count, paid=paid)
         added = await self._store_or_refuse(submission)
         await send_json(send, 200, {"accepted": added, "replayed": count - added})
 

@@ -47,9 +47,9 @@ def _text(name: str) -> str:
 
 @cache
 def served() -> dict[str, bytes]:
-    """Every script and style by its name; `texts.js` holds the pages' own words, taken from the one catalogue."""
+    """Every script and style by its name; `texts.js` holds the pages' own words in ASCII, from the one catalogue."""
     texts = {lang: dict(words_in(lang).pages) for lang in LANGUAGES}
-    made = f'"use strict";\nconst Texts = {json.dumps(texts, ensure_ascii=False, indent=1)};\n'
+    made = f'"use strict";\nconst Texts = {json.dumps(texts, indent=1)};\n'
     found = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in (".js", ".css")}
     return found | {"texts.js": made.encode()}
 

@@ -35,6 +35,8 @@ CROWDED = 1.5
 """Times as many people as are asked other questions, from which on the owner is told of a question."""
 MOST_REMEMBERED = 10_000
 """Possible answers to what is perturbed together, where a browser is to remember a draw for each of them."""
+MOST_CHANCES = 1 << 30
+"""Chances that a browser looks at to count ε, which takes it seconds."""
 
 
 @dataclass(frozen=True)
@@ -309,6 +311,7 @@ class Survey:
             | {"mechanism": tellings[question["name"]].drawn_by(question["name"])}
             for question in asked.pop("questions")
         ]
+        _check_few_chances([question["mechanism"] for question in questions])
         drawn = [
             {
                 "told": tell.named,
@@ -325,6 +328,21 @@ class Survey:
         reach = self.plan.reach(name)
         names = self.schema[name].names_of(reach)
         return {} if names is None or not reach else {"beyond": [*names[:reach], *names[-reach:]]}
+
+
+def _check_few_chances(mechanisms: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse tables of noise that would keep a browser busy, which looks at every chance of every answer."""
+    noise = [one for one in mechanisms if one["kind"] == "noise"]
+    chances = sum(one["size"] * (one["size"] + 2 * one["reach"]) for one in noise)
+    if chances > MOST_CHANCES:
+        raise SchemaError(
+            Phrase(
+                "a browser would have to look at {chances:,} chances to count ε, more than {most:,}: use larger steps, "
+                'or mechanism = "square-wave"',
+                chances=chances,
+                most=MOST_CHANCES,
+            )
+        )
 
 
 def _one_of(words: Any) -> SettingKind:

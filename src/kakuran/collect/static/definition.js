@@ -14,6 +14,7 @@ const Definition = (() => {
   const LEAST_CERTAINTY = 0.99;
   const MOST_CODES = (1 << 20) + 1; // answers to a question
   const MOST_COLUMNS = 1000;
+  const MOST_CHANCES = 2 ** 30; // looked at to count ε off all tables: some seconds
   const MOST_REMEMBERED = 10000; // answers to what is perturbed together
   const LONGEST = 1000; // characters of a name
   const LONGEST_TEXT = 1 << 16;
@@ -84,7 +85,7 @@ const Definition = (() => {
       "\u13aaA \u13f4B \u13dfC \u13acE \u13bbH \u13abJ \u13e6K \u13deL \u13b7M \u13e2P \u13d2R \u13daS",
       "\u13a2T \u13d9V \u13b3W \u13c3Z",
       "\u0251a \u0261g",
-      "\u30d8へ \u30d9べ \u30daぺ \u30ed口 \u30a8工 \u30ab力 \u30bf夕 \u30cb二 \u30cf八 \u30c8卜 \u30c1千 \u30fc一",
+      "\u30d8\u3078 \u30d9\u3079 \u30da\u307a \u30ed\u53e3 \u30a8\u5de5 \u30ab\u529b \u30bf\u5915 \u30cb\u4e8c \u30cf\u516b \u30c8\u535c \u30c1\u5343 \u30fc\u4e00",
     ].flatMap((row) => row.split(" ").map(([twin, letter]) => [twin, letter])),
   );
 
@@ -255,9 +256,15 @@ const Definition = (() => {
     check(memoise === undefined || tells.every(isSmall), "survey.memoise");
   }
 
+  /** How many chances, or places that are near an answer, are looked at to count ε. */
+  const chancesOf = ({ size, reach = 0, shifts = [0], weights }) =>
+    size * (weights ? size + 2 * reach : shifts.length);
+
   /** ε of what is drawn from: that of the set of questions that tells most. */
   function epsilonOf({ tells, questions }) {
     const kinds = new Map(questions.map(({ name, mechanism: drawn }) => [name, drawn]));
+    const all = tells.flatMap((one) => one.questions).reduce((sum, name) => sum + chancesOf(kinds.get(name)), 0);
+    check(all <= MOST_CHANCES, "tells");
     const each = tells.map((one) => Perturb.telling(one, one.questions.map((name) => kinds.get(name))).epsilon());
     return each.reduce((most, one) => Math.max(most, one), 0);
   }

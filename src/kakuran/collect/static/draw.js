@@ -5,8 +5,8 @@
  * a second click, the back button and a second tab all meet the same draw.
  *
  * What is stored: {version, id, told, answers, title, epsilon, tried, sent}, one for each survey, filled up to the same
- * length whatever was drawn. `answers` are those to send; of the true ones nothing is kept. What is told is stored on its own, {version, told}, before the first question
- * is shown.
+ * length whatever was drawn. `answers` are those to send; of the true ones nothing is kept. What is told is stored on its own, {version, told},
+ * filled up as well, before the first question is shown.
  *
  * Where a survey is to be `memoise`d, a draw for every possible answer is stored as well, before any is known, under the
  * name that its waves share and all that they show: who answers the same in a later wave sends the same. Which answer
@@ -52,9 +52,13 @@ const Draw = (() => {
     const kept = read(toldPlace(survey));
     const earlier = survey.tells.find(({ told }) => kept?.version === survey.version && told === kept.told);
     if (earlier) return earlier;
+    const lengthOf = ({ told }) => JSON.stringify(told).length;
+    const most = survey.tells.reduce((most, one) => Math.max(most, lengthOf(one)), 0);
+    const keepTold = (told, room) => write(toldPlace(survey), { version: survey.version, told, room: " ".repeat(room) });
+    keepTold("", most); // asked for before the draw, as for the answers
     const draw = () => Perturb.choice(survey.tells).draw();
     const drawn = survey.tells[survey.memoise ? remembered(survey, "told", 1, draw) : draw()];
-    write(toldPlace(survey), { version: survey.version, told: drawn.told });
+    keepTold(drawn.told, most - lengthOf(drawn));
     return drawn;
   }
 

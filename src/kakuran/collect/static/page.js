@@ -8,7 +8,7 @@ const Page = (() => {
   /** The survey that this page's server puts to people; undefined where it cannot be had. */
   async function loadSurvey() {
     try {
-      const reply = await fetch("api/survey");
+      const reply = await fetch("api/survey", { credentials: "omit" });
       return reply.ok ? await reply.json() : undefined;
     } catch {
       return undefined;
@@ -63,9 +63,10 @@ const Page = (() => {
   /** The survey's words within the page's: written from right to left, they must not turn what stands beside them. */
   const apart = (words) => `\u2068${words}\u2069`;
 
+  // Numbers are written as the words that they stand among: 1.200 is another number in English than in German.
   const number = (value, digits = 0) =>
-    new Intl.NumberFormat(language, { maximumFractionDigits: digits, minimumFractionDigits: digits }).format(value);
-  const plain = (value) => new Intl.NumberFormat(language, { maximumFractionDigits: 20 }).format(value);
+    new Intl.NumberFormat(ownLanguage(), { maximumFractionDigits: digits, minimumFractionDigits: digits }).format(value);
+  const plain = (value) => new Intl.NumberFormat(ownLanguage(), { maximumFractionDigits: 20 }).format(value);
   /** e^ε in two digits, rounded up: what is so many times as likely at most. */
   const factorOf = (epsilon) => {
     const factor = Math.exp(epsilon);
@@ -73,14 +74,14 @@ const Page = (() => {
     return plain(Number((Math.ceil(factor / unit) * unit).toPrecision(3)));
   };
   const percent = (share, digits = 0) =>
-    new Intl.NumberFormat(language, {
+    new Intl.NumberFormat(ownLanguage(), {
       style: "percent",
       maximumFractionDigits: digits,
       minimumFractionDigits: digits,
     }).format(share);
 
   /** A list in words: “a, b or c”. */
-  const either = (words) => new Intl.ListFormat(language, { type: "disjunction" }).format(words);
+  const either = (words) => new Intl.ListFormat(ownLanguage(), { type: "disjunction" }).format(words);
 
   /** Buttons for the languages of a survey; `changed` is called when another one is chosen. */
   function offerLanguages(languages, changed) {

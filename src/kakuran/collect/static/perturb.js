@@ -18,6 +18,7 @@
  */
 const Perturb = (() => {
   const WORD = 1n << 32n; // how many values a random word has
+  const RARE = 2 ** 60; // of 2⁶⁴: what is drawn again more often takes a time that tells the answer
   const TOTAL = 1n << 63n; // what the weights of one distribution add up to: weight w has probability w / 2⁶³
 
   /** A random whole number 0 … 2³²−1 from the browser's cryptographic generator. */
@@ -236,8 +237,9 @@ const Perturb = (() => {
     const [most, least] = [new Float64Array(length), new Float64Array(length).fill(Infinity)];
     for (let code = 0; code < size; code += 1) {
       const row = rowOf(code);
-      const total = row.reduce((sum, chance) => sum + chance, 0);
-      if (!(total > 0)) return Infinity; // of such an answer nothing could ever be released
+      let total = 0;
+      for (let place = 0; place < length; place += 1) total += row[place];
+      if (total < RARE) return Infinity; // of such an answer hardly anything is ever released
       for (let place = 0; place < length; place += 1) {
         const chance = row[place] / total;
         if (chance > most[place]) most[place] = chance;

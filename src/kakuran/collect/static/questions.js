@@ -59,7 +59,7 @@ const Questions = (() => {
 
   /** What the period with this first day is called. */
   function periodInWords({ step }, first) {
-    if (step === "week") return `${first} – ${written(dayOf(first) + 6)}`;
+    if (step === "week") return `${first} \u2013 ${written(dayOf(first) + 6)}`;
     if (step === "quarter") return `${first.slice(0, 4)}-Q${Math.ceil(Number(first.slice(5, 7)) / 3)}`;
     return first.slice(0, { month: 7, year: 4 }[step]);
   }

@@ -14,7 +14,7 @@
   let survey; // as this page has read it
   let questions; // of the survey, as people are asked them
   let isClosed;
-  let isAgreed = false; // to answer here once more, under another id
+  let agreedTo = 0; // answers that were sent from here under other ids, when somebody agreed to send this as well
   let chosen = null; // the set of questions that this device tells
   let typed = Object.create(null);
   let truth = null;
@@ -39,7 +39,7 @@
     else if (draw && draw.version !== survey.version) show(Screens.notice("earlier.title", "earlier.body"));
     else if (isClosed)
       show(Screens.notice("closed.title", "closed.body", draw && !draw.tried && "closed.drawn"));
-    else if (before.length) show(Screens.answeredBefore(survey, before, agreed));
+    else if (before.length) show(Screens.answeredBefore(survey, before, () => agreed(before.length)));
     else show(draw ? review(draw) : form());
     document.getElementById("footer").replaceChildren(Screens.how(survey));
   }
@@ -56,10 +56,13 @@
   }
 
   /** What this device has sent here under other ids, as long as nobody has agreed to send this as well. */
-  const unagreed = (draw) => (isAgreed || draw?.tried ? [] : Draw.before(survey));
+  function unagreed(draw) {
+    const before = draw?.tried ? [] : Draw.before(survey);
+    return before.length > agreedTo ? before : [];
+  }
 
-  function agreed() {
-    isAgreed = true;
+  function agreed(count) {
+    agreedTo = count;
     moveOn();
   }
 

@@ -24,6 +24,7 @@ const Sending = (() => {
     try {
       return await fetch("api/responses", {
         method: "POST",
+        credentials: "omit", // a cookie would join this with whatever else came from this browser
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify(message),
       });
