@@ -317,7 +317,7 @@ class JointTables:
 
     def table(self, axes: Sequence[Cells]) -> Array:
         """The shares of the true records in the cells that some of the columns span."""
-        return self.model.table(self.places(axes))
+        return self.model.direct(self.places(axes))
 
     def errors(self, axes: Sequence[Cells], read: Callable[[Array], Array]) -> Array:
         """The standard errors of what is read off a table.
@@ -512,8 +512,7 @@ class Reader:
         """What those who tell it have: by the joint model where others tell parts of it, too."""
         if method == "auto" and self.plan.layout.told and question.is_perturbed(self.plan):
             joint = self.joint(question.truths, progress)
-            shares = joint.model.direct(joint.places(question.truths))
-            return Reconstruction(shares * counts.sum(), method, joint.model.reason, None)
+            return Reconstruction(joint.table(question.truths) * counts.sum(), method, joint.model.reason, None)
         return reconstruct(counts, self.operator(question), method)
 
     def _share_told(self, counts: Array) -> float:
