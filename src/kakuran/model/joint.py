@@ -17,10 +17,12 @@ from typing import Protocol
 
 import numpy as np
 
-from kakuran.counts import distinct_rows
+from kakuran.counts import Reading, distinct_rows
 from kakuran.errors import ArgumentError
+from kakuran.model.intervals import FoldTables, Smoothing, hidden_part, shrunk_interval
 from kakuran.model.latent_tells import (
     LUCK,
+    ClassMixture,
     HeldOut,
     KnownCells,
     ToldCounts,
@@ -56,6 +58,10 @@ _NO_WIDTH_IS_RULED_OUT = 0.5
 _FLOOR = 0.02
 """The part of a cell that more association leaves of it at least."""
 _MOST_PAIR_RAKES = 25
+_MOST = 4.0
+"""So many times the associations that the model has may be noise, and no more of them is lost."""
+_MORE = 6.0
+"""How many times more may hide where all is lost."""
 _SHARES = 33
 _DRAWN_AT_ONCE = 1 << 17
 _LEAST = 1e-12
@@ -212,7 +218,19 @@ class Blend:
 
     def table(self, axes: Sequence[int], groups: Sequence[Indices | None]) -> Array:
         """The average of theirs."""
-        return np.average([joint.table(axes, groups) for joint in self.joints], axis=0, weights=self.weights)
+        return np.asarray(sum(weight * joint.table(axes, groups) for weight, joint in self._merged))
+
+    @cached_property
+    def _merged(self) -> list[tuple[float, Joint]]:
+        """The same with all latent classes as one mixture: one product of matrices instead of many."""
+        weighted = list(zip(self.weights, self.joints, strict=True))
+        classes = [(weight, one) for weight, one in weighted if isinstance(one, ClassMixture)]
+        others = [(weight, one) for weight, one in weighted if not isinstance(one, ClassMixture)]
+        if len(classes) < 2:
+            return [*classes, *others]
+        shares = np.concatenate([weight * one.shares for weight, one in classes])
+        profiles = tuple(np.hstack(column) for column in zip(*(one.profiles for _, one in classes), strict=True))
+        return [(1.0, ClassMixture(shares, profiles)), *others]
 
     def given(self, target: int, places: Sequence[Indices | None]) -> Array:
         """Each counts as much as it expects what is known."""
@@ -391,6 +409,39 @@ def _posterior_of_strengths(likelihoods: Array) -> Array:
     return rows_normalised(likely * mixed) @ _BETWEEN_NODES
 
 
+@dataclass(frozen=True, eq=False)
+class _Chance:
+    """What chance makes of the tables of all pairs that are told, and what may hide in these.
+
+    Attributes
+    ----------
+    variances : Mapping[tuple[int, int], Array]
+        Of the cells of every pair, as a regression has them.
+    worth : float
+        How many folds the regression is worth.
+    hidden : Mapping[tuple[int, int], float]
+        How much association may hide in every pair.
+    lost : float
+        How far associations may be lost to the model, from 0 to 1: how much of those that it has may be noise.
+    """
+
+    variances: Mapping[tuple[int, int], Array]
+    worth: float
+    hidden: Mapping[tuple[int, int], float]
+    lost: float
+
+    @classmethod
+    def of(cls, tables: Mapping[tuple[int, int], FoldTables]) -> _Chance:
+        """Of all pairs at once."""
+        smoothing = Smoothing.of(list(tables.values()))
+        variances = dict(zip(tables, smoothing.variances, strict=True))
+        noise = sum(one.in_units(variances[pair]) for pair, one in tables.items())
+        held = sum(one.in_units((one.estimate - one.independent) ** 2) for one in tables.values())
+        lost = min(noise / max(held, 1e-12) / _MOST, 1.0)
+        hidden = {pair: (1 + _MORE * lost) * hidden_part(one, variances[pair]) for pair, one in tables.items()}
+        return cls(variances, smoothing.worth, hidden, lost)
+
+
 def joint_model(
     sizes: Sequence[int], told: Sequence[ToldCounts], times: int = 1, records: float = math.inf
 ) -> JointModel:
@@ -560,6 +611,43 @@ class JointModel:
     def without(self, axes: Sequence[int]) -> list[Array]:
         """What `direct` would be without each part of the records: what chance makes of it."""
         return list(self._direct(axes)[:-1])
+
+    def interval(
+        self, axes: Sequence[int], reading: Reading, level: float, own: tuple[Array, Array] | None
+    ) -> tuple[Array, Array]:
+        """The ends of intervals of what is read off `direct`, in people; every two of the columns are told by somebody.
+
+        Parameters
+        ----------
+        axes : Sequence[int]
+            The columns of the table.
+        reading : Reading
+            What is read off it.
+        level : float
+            Which part of the intervals of a table should hold the truth.
+        own : tuple[Array, Array] | None
+            What the unbiased count says, as shares, and its variance, where somebody tells all of the columns.
+        """
+        people, chance = self._evidence.records, self._chance
+        tables = FoldTables(people * self._direct(axes))
+        keys = {
+            places: (min(axes[places[0]], axes[places[1]]), max(axes[places[0]], axes[places[1]]))
+            for places in combinations(range(len(axes)), 2)
+        }
+        hidden: dict[tuple[int, ...], float] = {places: chance.hidden[key] for places, key in keys.items()}
+        if len(axes) == 2:
+            variances, worth = chance.variances[keys[0, 1]], chance.worth
+            variances = variances if axes[0] < axes[1] else variances.T
+        else:
+            smoothing = Smoothing.of([tables])
+            (variances,), worth = smoothing.variances, smoothing.worth
+            hidden[tuple(range(len(axes)))] = (1 + _MORE * chance.lost) * hidden_part(tables, variances)
+        scaled = None if own is None else (people * own[0], people**2 * own[1])
+        return shrunk_interval(tables, variances, worth, hidden, reading, level, scaled, chance.lost)
+
+    @cached_property
+    def _chance(self) -> _Chance:
+        return _Chance.of({pair: FoldTables(self._evidence.records * self._pair(*pair)) for pair in self._strengths})
 
     def kinds(self, axes: Sequence[int]) -> list[tuple[float, Array]]:
         """The same table as each kind of model has it by itself, and how much it counts."""
