@@ -236,3 +236,22 @@ def test_what_is_told_of_a_regression_that_a_release_cannot_answer_leads_to_one_
         kk.perturb(people, kk.calibrate(schema, n=2_000, k=10, tell=2, about="sex")).regress(formula)
     for wish in ({"tell": 3, "about": "sex"}, {"tell": 2}):
         assert kk.perturb(people, kk.calibrate(schema, n=2_000, k=10, **wish)).regress(formula).errors.all()
+
+
+@pytest.mark.parametrize("columns", [("job", "sex"), ("age", "job"), ("job", "sex", "age")])
+def test_counts_of_several_columns_lie_inside_their_own_intervals_and_these_hold(columns):
+    people = census(20_000)
+    plan, held = kk.calibrate(census_schema(), n=people.num_rows, k=10, tell=2), []
+    for seed in range(3):
+        with pytest.warns(kk.NotForPublicationWarning):
+            release = kk.perturb(people, plan, seed=seed)
+        found = release.crosstab(*columns, bins={"age": 6} if "age" in columns else None)
+        truth = Tally.of(census_schema().encode(people), found.axes).counts
+        assert (found.counts < found.high).all()
+        assert ((found.low < found.counts) | (found.low == 0)).all()
+        held.append((found.low <= truth) & (truth <= found.high))
+        wide = release.crosstab(*columns, bins={"age": 6} if "age" in columns else None, level=0.99)
+        np.testing.assert_array_equal(wide.counts, found.counts)
+        assert (wide.low <= found.low).all()
+        assert (wide.high >= found.high).all()
+    assert np.mean(held) > 0.85

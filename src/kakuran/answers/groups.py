@@ -609,7 +609,7 @@ def _by_model(
     def heaped(place: int, one: ReadNumber) -> Array:
         return moments(table, [*functions[:place], along(one), *functions[place + 1 :]])
 
-    table = joint.model.direct(joint.places(axes))
+    table = joint.table(axes)
     found = moments(table)
     return Found(
         found,

@@ -319,7 +319,7 @@ def _tabulated(
     joint = reader.joint(axes, progress)
     places = joint.places(axes)
     numbers = tuple(slice(0, axis.size - axis.has_missing) for axis in axes)
-    table, parts = joint.model.direct(places), joint.model.without(places)
+    table, parts = joint.table(axes), joint.model.without(places)
     grids = [
         _grid(plan, name, float(joint.table([axis])[-1]) if axis.has_missing else None)
         for name, axis in zip(columns, axes, strict=True)

@@ -234,7 +234,7 @@ class _BelowByModel:
         check_told_in_pairs(plan, [axis.name for axis in axes])
         joint = self.reader.joint(axes, self.progress)
         self.reason = joint.model.reason
-        self.table = self._below(joint.model.direct(joint.places(axes)))
+        self.table = self._below(joint.table(axes))
         reach = float(ndtri((1 + self.asking.level) / 2))
         self.reach = reach * joint.errors(axes, self._below)
 

@@ -32,6 +32,7 @@ from kakuran.model import (
     Reconstruction,
     ToldCounts,
     interval,
+    inverse_estimate,
     joint_model,
     operator_of,
     reconstruct,
@@ -317,7 +318,7 @@ class JointTables:
 
     def table(self, axes: Sequence[Cells]) -> Array:
         """The shares of the true records in the cells that some of the columns span."""
-        return self.model.table(self.places(axes))
+        return self.model.direct(self.places(axes))
 
     def errors(self, axes: Sequence[Cells], read: Callable[[Array], Array]) -> Array:
         """The standard errors of what is read off a table.
@@ -468,16 +469,22 @@ class Reader:
             return self._by_model(question, progress, method, level, about, fakes)
         operator, told = self.operator(question), self._share_told(counts)
         found = self.reconstructed(question, counts, method, progress)
-        low, high = interval(
-            counts,
-            operator,
-            found.counts,
-            question.reading,
-            level=level,
-            about=self.held(about, question.columns),
-            fakes=fakes * float(counts.sum()),
-            told=told,
-        )
+        if method == "auto" and not fakes and told and self._is_shrunk(question):
+            joint = self.joint(question.truths, progress)
+            own = inverse_estimate(counts, operator, joint.table(question.truths), question.reading)
+            low, high = joint.model.interval(joint.places(question.truths), question.reading, level, own)
+            low, high = low * told, high * told
+        else:
+            low, high = interval(
+                counts,
+                operator,
+                found.counts,
+                question.reading,
+                level=level,
+                about=self.held(about, question.columns),
+                fakes=fakes * float(counts.sum()),
+                told=told,
+            )
         if not told:  # nobody has told it yet
             low, high = np.zeros(low.shape), np.full(high.shape, float(self.n))
         scaled = self._scaling(question, told, progress)
@@ -512,8 +519,7 @@ class Reader:
         """What those who tell it have: by the joint model where others tell parts of it, too."""
         if method == "auto" and self.plan.layout.told and question.is_perturbed(self.plan):
             joint = self.joint(question.truths, progress)
-            shares = joint.model.direct(joint.places(question.truths))
-            return Reconstruction(shares * counts.sum(), method, joint.model.reason, None)
+            return Reconstruction(joint.table(question.truths) * counts.sum(), method, joint.model.reason, None)
         return reconstruct(counts, self.operator(question), method)
 
     def _share_told(self, counts: Array) -> float:
@@ -549,7 +555,9 @@ class Reader:
         joint = self.joint(question.truths, progress)
         scaled = self._scaling(question, 1.0, progress)
         found = question.reading.of(scaled(joint.table(question.truths)))
-        if self._is_bound(question):
+        if self._is_shrunk(question):
+            low, high = joint.model.interval(joint.places(question.truths), question.reading, level, None)
+        elif self._is_bound(question):
             errors = joint.errors(question.truths, lambda part: question.reading.of(scaled(part)))
             reach = float(ndtri((1 + level) / 2)) * errors
             low, high = np.maximum(found - reach, 0.0), np.minimum(found + reach, self.n)
@@ -579,6 +587,11 @@ class Reader:
         if key not in self._kept:
             self._kept[key] = _counts(self.tallies([kept], progress)[0], kept) if kept else np.array(float(self.n))
         return partial(_scaled, totals=np.expand_dims(self._kept[key], perturbed))
+
+    def _is_shrunk(self, question: TableQuestion) -> bool:
+        """Whether the answer is the joint model's, of several columns that are all perturbed and told in pairs."""
+        is_perturbed = all(axis.name in self.plan.mechanisms for axis in question.truths)
+        return bool(self.plan.layout.told) and len(question.truths) > 1 and is_perturbed and self._is_bound(question)
 
     def _is_bound(self, question: TableQuestion) -> bool:
         """Whether every two of the columns are told together by somebody, so that the model knows how they go."""

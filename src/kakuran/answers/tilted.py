@@ -96,7 +96,7 @@ class TiltedRecords:
             cells_drawn, weights = _drawn(joint.model, named, count)
             drawn = [cells_drawn[place] for place in places]
         else:
-            table = joint.table(axes)
+            table = joint.model.table(places)
             drawn, weights = list(np.indices(table.shape).reshape(table.ndim, -1)), table.ravel()
         if weight is not None:
             weights = weights * weight.values[drawn.pop()]

@@ -8,6 +8,7 @@ from .intervals import (
     About as About,
     influence as influence,
     interval as interval,
+    inverse_estimate as inverse_estimate,
 )
 from .joint import (
     JointModel as JointModel,

@@ -12,14 +12,14 @@ Smoothing, as estimates do, would make intervals far narrower and wrong: it assu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import digamma, ndtri, polygamma, stdtrit
 
 from kakuran.counts import Reading
 from kakuran.mechanism import Transition
@@ -157,6 +157,10 @@ About: TypeAlias = Literal["table", "population"]
 _SURE = 0.99
 """The level of intervals of the whole that limit its parts."""
 _WELL_POSED = 30.0
+_OWN, _OWN_LOST = 0.15, 0.3
+"""Which part of the error of an unbiased count may hide an association, and how much more where the model lost all."""
+_TAIL = 5.0
+"""Degrees of freedom of what hides: found on six tables, flat, and stable when each is left out in turn (maths §16)."""
 _SINGULAR = 1e12
 
 
@@ -230,19 +234,224 @@ def inverse_interval(asked: Asked, reading: Reading, level: float) -> tuple[Arra
     counts, operator = asked.counts, asked.operator
     if not _has_inverse(operator):
         return np.zeros(reading.shape), np.full(reading.shape, counts.sum())
-    if reading.is_plain:
-        squares = operator.squared_solve(asked.expected)
-    else:
-        stacked, axes = operator.stacked(), tuple(range(1, counts.ndim + 1))
-        sums = [
-            (stacked.adjoint_solve(some) ** 2 * asked.expected).sum(axis=axes)
-            for some in reading.weights(operator.true_shape(counts))
-        ]
-        squares = np.concatenate(sums).reshape(reading.shape)
+    squares = _squares(asked, reading)
     # Of a whole table the truth is what it is; of a part drawn at random, it varies with who is in it.
     known = reading.of(asked.estimate) * (asked.told if asked.about == "table" else 1.0)
     noise = np.maximum(squares - known, 0.0)
     return _score_interval(reading.of(operator.solve(counts)), noise, counts.sum(), level, asked.about)
+
+
+def _squares(asked: Asked, reading: Reading) -> Array:
+    """What the counts of records, if each varied by itself, would make of the variance of the inverse."""
+    counts, operator = asked.counts, asked.operator
+    if reading.is_plain:
+        return operator.squared_solve(asked.expected)
+    stacked, axes = operator.stacked(), tuple(range(1, counts.ndim + 1))
+    sums = [
+        (stacked.adjoint_solve(some) ** 2 * asked.expected).sum(axis=axes)
+        for some in reading.weights(operator.true_shape(counts))
+    ]
+    return np.concatenate(sums).reshape(reading.shape)
+
+
+def inverse_estimate(
+    counts: Array, operator: Operator, estimate: Array, reading: Reading
+) -> tuple[Array, Array] | None:
+    """What the inverse estimates, as shares of all records, and its variance; None where an axis is too smooth.
+
+    Parameters
+    ----------
+    counts : Array
+        Perturbed counts.
+    operator : Operator
+        How they came from the true ones.
+    estimate : Array
+        The estimated shares of the true records.
+    reading : Reading
+        What to read off them.
+    """
+    total = float(counts.sum())
+    if not total or _smooth_axes(operator):
+        return None
+    asked = Asked(counts, operator, total * estimate, "population")
+    variance = _squares(asked, reading) / total**2 - reading.of(estimate) ** 2 / total
+    return reading.of(operator.solve(counts)) / total, np.maximum(variance, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldTables:
+    """A table that was shrunk to a model: with all records, and without each fold of them, in people.
+
+    An interval around what was shrunk is no interval of the counts (maths §16). How far the estimate moves when a fold
+    is left out (the jackknife) is known from few folds, so variances are shrunk towards a regression on how large cells
+    are. The table is itself one draw, so each count and one person are added. Upwards, associations may hide that the
+    model lost: as much as chance moves the whole table, spread evenly over it, less what the unbiased count rules out.
+
+    Attributes
+    ----------
+    tables : Array
+        Without each fold and, last, with all records.
+    """
+
+    tables: Array
+
+    @property
+    def estimate(self) -> Array:
+        """With all records."""
+        found: Array = self.tables[-1]
+        return found
+
+    @cached_property
+    def jackknife(self) -> Array:
+        """The variance of each cell, by the folds."""
+        return jackknife(self.tables[:-1])
+
+    @cached_property
+    def margins(self) -> list[Array]:
+        """Of each axis, without each fold and with all records, as shares."""
+        axes = range(1, self.tables.ndim)
+        return [self.tables.sum(axis=tuple(other for other in axes if other != axis)) / self.n for axis in axes]
+
+    @property
+    def n(self) -> float:
+        """All people."""
+        return float(self.estimate.sum())
+
+    @cached_property
+    def independent(self) -> Array:
+        """What the margins alone would give."""
+        found: Array = reduce(np.multiply.outer, [margin[-1] for margin in self.margins])
+        return self.n * found
+
+    @cached_property
+    def free(self) -> Array:
+        """In which cells an association may hide, all axes taken together."""
+        found: Array = reduce(np.multiply.outer, [margin[-1] * (1 - margin[-1]) for margin in self.margins])
+        return found
+
+    @property
+    def explained_by(self) -> Array:
+        """Cells × what the logarithm of a variance goes with: how large the cell is, and its margins."""
+        size = np.log(self.estimate + 0.3).ravel()
+        odds = [
+            np.broadcast_to(
+                np.log1p(-np.minimum(margin[-1], 1 - 1e-9)).reshape(
+                    [-1 if other == axis else 1 for other in range(self.estimate.ndim)]
+                ),
+                self.estimate.shape,
+            ).ravel()
+            for axis, margin in enumerate(self.margins)
+        ]
+        return np.column_stack([size, size**2, *odds])
+
+    def in_units(self, values: Array) -> float:
+        """The sum over cells in units of what the margins alone would give."""
+        return float((values / np.maximum(self.independent, 1.0)).sum())
+
+
+def jackknife(folds: Array) -> Array:
+    """The variance of estimates, from those without each fold."""
+    return np.asarray((len(folds) - 1) * folds.var(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothing:
+    """Variances of the cells of some tables as a regression has them, and the folds that it is worth."""
+
+    variances: Sequence[Array]
+    worth: float
+
+    @classmethod
+    def of(cls, tables: Sequence[FoldTables]) -> Smoothing:
+        """One regression of all tables, each with a mean of its own (Smyth 2004)."""
+        table = np.repeat(np.arange(len(tables)), [one.estimate.size for one in tables])
+        rows = np.concatenate([one.explained_by for one in tables])
+        logs = np.log(np.maximum(np.concatenate([one.jackknife.ravel() for one in tables]), 1e-20))
+        count = np.bincount(table)
+        row_means = np.stack([np.bincount(table, column) for column in rows.T], axis=1) / count[:, None]
+        centred, folds = rows - row_means[table], len(tables[0].tables) - 2
+        ridge = 1e-3 * np.eye(rows.shape[1])
+        for _ in range(2):  # the second time without outliers
+            means = (np.bincount(table, logs) / count)[table]
+            slopes = np.linalg.lstsq(
+                np.vstack([centred, ridge]), np.append(logs - means, np.zeros(len(ridge))), rcond=None
+            )[0]
+            fit = means + centred @ slopes
+            left = logs - fit
+            logs = fit + np.clip(left, -3, 3)
+        beyond_chance = float(left.var() - polygamma(1, folds / 2))
+        worth = 20.0 if beyond_chance <= 0.1 else float(np.clip(2 / beyond_chance, 0.5, 40))
+        variances = np.exp(fit - digamma(folds / 2) + math.log(folds / 2))
+        ends = np.cumsum([one.estimate.size for one in tables])[:-1]
+        shaped = [part.reshape(one.estimate.shape) for part, one in zip(np.split(variances, ends), tables, strict=True)]
+        return cls(shaped, worth)
+
+
+def hidden_part(tables: FoldTables, variances: Array) -> float:
+    """The variance of an association that may hide, per unit of where it may: chance once more, spread evenly."""
+    return tables.in_units(variances) / max(tables.in_units(tables.free), 1e-300)
+
+
+def shrunk_interval(
+    tables: FoldTables,
+    variances: Array,
+    worth: float,
+    hidden: Mapping[tuple[int, ...], float],
+    reading: Reading,
+    level: float,
+    own: tuple[Array, Array] | None,
+    is_lost: float,
+) -> tuple[Array, Array]:
+    """Lower and upper end for every cell of an answer that is read off a shrunk table; the estimate lies between them.
+
+    Parameters
+    ----------
+    tables : FoldTables
+        The table.
+    variances : Array
+        Of its cells, as a regression has them.
+    worth : float
+        How many folds the regression is worth.
+    hidden : Mapping[tuple[int, ...], float]
+        Of some axes, how much association may hide in the table of these.
+    reading : Reading
+        What to read off the table.
+    level : float
+        Which part of the intervals of a table should hold the truth.
+    own : tuple[Array, Array] | None
+        What the unbiased count says, and its variance, in people.
+    is_lost : float
+        How far associations may be lost to the model, from 0 to 1; what hides may lie below, too, as far.
+    """
+    folds = np.stack([reading.of(table) for table in tables.tables])
+    estimate, degrees = folds[-1], len(folds) - 2
+    variance = (worth * reading.of(variances) + degrees * jackknife(folds[:-1])) / (worth + degrees)
+    ends = [_margins_of(tables, reading, axis) for axis in range(tables.estimate.ndim)]
+    margins = [end[-1] / tables.n for end in ends]
+    free = [margin * (1 - margin) for margin in margins]
+    lost = np.zeros(estimate.shape)
+    for axes, amount in hidden.items():
+        lost += amount * math.prod(free[axis] if axis in axes else margins[axis] ** 2 for axis in range(len(margins)))
+    shift = np.zeros(estimate.shape)
+    if own is not None:
+        count, doubt = own
+        lost = lost + (_OWN + _OWN_LOST * is_lost) ** 2 * doubt
+        known = lost / np.maximum(lost + doubt, 1e-300)
+        lost, shift = lost * (1 - known), known * (count - estimate)
+    z, t = float(ndtri((1 + level) / 2)), float(stdtrit(_TAIL, (1 + level) / 2))
+    chance = estimate + 1
+    reach = t * np.sqrt(variance / 2 + chance + lost)
+    most = np.min([end[-1] + t * np.sqrt(jackknife(end[:-1])) + 1 for end in ends], axis=0)
+    low = estimate - z * np.sqrt(variance + chance + is_lost * lost)
+    high = np.minimum(estimate + np.maximum(reach + shift, reach / 2), most)
+    return np.maximum(low, 0.0), np.clip(high, estimate, max(tables.n, 0.0))
+
+
+def _margins_of(tables: FoldTables, reading: Reading, axis: int) -> Array:
+    """Of the slices along an axis that each cell of an answer lies in, how many people there are: folds × answers."""
+    sets, which = _slices_touched(reading, tables.estimate.shape, axis)
+    people = tables.n * tables.margins[axis]
+    return np.stack([np.concatenate([np.ravel(one.of(fold)) for one in sets])[which] for fold in people])
 
 
 def influence(operator: Operator, reading: Reading, shape: tuple[int, ...]) -> float | None:

@@ -17,10 +17,12 @@ from typing import Protocol
 
 import numpy as np
 
-from kakuran.counts import distinct_rows
+from kakuran.counts import Reading, distinct_rows
 from kakuran.errors import ArgumentError
+from kakuran.model.intervals import FoldTables, Smoothing, hidden_part, shrunk_interval
 from kakuran.model.latent_tells import (
     LUCK,
+    ClassMixture,
     HeldOut,
     KnownCells,
     ToldCounts,
@@ -45,6 +47,21 @@ STOPS = (0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64)
 """Steps of EM from the model towards the counts of the tells that hold a table."""
 
 _PATIENT_STOPS = 4
+_NODES = np.concatenate([np.linspace(-1, 1, 17), [1.25, 1.5, 2, 2.5, 3, 4, 5]])
+"""Strengths at which the likelihood is computed; in between it is smooth, and tables are straight lines."""
+_STRENGTHS = np.linspace(-1, 5, 601)
+_BETWEEN_NODES = np.stack([np.interp(_STRENGTHS, _NODES, node) for node in np.eye(len(_NODES))], axis=1)
+_WIDTHS = np.array([0.02, 0.1, 0.2, 0.35, 0.6, 1.0, 2.0])
+"""Standard deviations that strengths may have."""
+_STEPS_TO_COMMON = 30
+_NO_WIDTH_IS_RULED_OUT = 0.5
+_FLOOR = 0.02
+"""The part of a cell that more association leaves of it at least."""
+_MOST_PAIR_RAKES = 25
+_MOST = 4.0
+"""So many times the associations that the model has may be noise, and no more of them is lost."""
+_MORE = 6.0
+"""How many times more may hide where all is lost."""
 _SHARES = 33
 _DRAWN_AT_ONCE = 1 << 17
 _LEAST = 1e-12
@@ -201,7 +218,19 @@ class Blend:
 
     def table(self, axes: Sequence[int], groups: Sequence[Indices | None]) -> Array:
         """The average of theirs."""
-        return np.average([joint.table(axes, groups) for joint in self.joints], axis=0, weights=self.weights)
+        return np.asarray(sum(weight * joint.table(axes, groups) for weight, joint in self._merged))
+
+    @cached_property
+    def _merged(self) -> list[tuple[float, Joint]]:
+        """The same with all latent classes as one mixture: one product of matrices instead of many."""
+        weighted = list(zip(self.weights, self.joints, strict=True))
+        classes = [(weight, one) for weight, one in weighted if isinstance(one, ClassMixture)]
+        others = [(weight, one) for weight, one in weighted if not isinstance(one, ClassMixture)]
+        if len(classes) < 2:
+            return [*classes, *others]
+        shares = np.concatenate([weight * one.shares for weight, one in classes])
+        profiles = tuple(np.hstack(column) for column in zip(*(one.profiles for _, one in classes), strict=True))
+        return [(1.0, ClassMixture(shares, profiles)), *others]
 
     def given(self, target: int, places: Sequence[Indices | None]) -> Array:
         """Each counts as much as it expects what is known."""
@@ -301,15 +330,19 @@ def _drawn_anew(counts: Array, total: int, dice: np.random.Generator) -> Array:
     return dice.multinomial(total, counts / counts.sum()).astype(float) if total else np.zeros_like(counts)
 
 
-def _moved(joints: Sequence[Joint], axes: Sequence[int], evidence: _Evidence) -> Array:
+def _joint_tables(joints: Sequence[Joint], axes: Sequence[int]) -> Array:
+    """The table of some columns under each of some models: models × cells."""
+    return np.stack([normalised(joint.table(axes, [None] * len(axes))) for joint in joints])
+
+
+def _moved(tables: Array, told: Sequence[tuple[Operator, Array, Array]]) -> Array:
     """Tables of some models, moved towards the counts of the tells that hold them as far as held-out ones approve.
 
-    The models are those without each part of the records, and of all of them.
+    The models are those without each part of the records, and of all of them. Of millions of records, counts know more
+    than latent classes can hold.
     """
-    tables = np.stack([normalised(joint.table(axes, [None] * len(axes))) for joint in joints])
-    told = evidence.about(axes)
     best, found, judged = -math.inf, tables, 0
-    for stop, at in enumerate(_towards(tables, told)) if told else ():
+    for stop, at in enumerate(_towards(tables, told)):
         score = _predicts(at, told)
         if score > best:
             best, found, judged = score + (0 if stop else LUCK), at, stop
@@ -335,6 +368,78 @@ def _predicts(tables: Array, told: Sequence[tuple[Operator, Array, Array]]) -> f
         expected = np.maximum(operator.forward(tables[: len(held)]), 1e-300)
         score += float((held * np.log(expected)).sum())
     return score
+
+
+def _along_strengths(table: Array) -> Array:
+    """A table with more and less of the association that it has, at each node: m + λ(m − what its margins would give).
+
+    No cell falls below a small part of what it was.
+    """
+    apart = table - np.outer(table.sum(axis=1), table.sum(axis=0))
+    found = np.maximum(table + _NODES[:, None, None] * apart, _FLOOR * table)
+    return found / found.sum(axis=(1, 2), keepdims=True)
+
+
+def _likelihood_of_strengths(tables: Array, told: Sequence[tuple[Operator, Array, Array]]) -> Array:
+    """The log-likelihood of what each fold held out, at each node, under the model that never saw it: folds × nodes."""
+    found = []
+    for fold, table in enumerate(tables[:-1]):
+        changed = _along_strengths(table)
+        scores = [(held[fold] * safe_log(operator.forward(changed))).sum(axis=(1, 2)) for operator, _, held in told]
+        found.append(np.sum(scores, axis=0))
+    return np.stack(found)
+
+
+def _posterior_of_strengths(likelihoods: Array) -> Array:
+    """The posterior of the strength of every pair, as weights of the nodes, from the log-likelihoods at these.
+
+    Strengths are normal around 0, the model's own. How widely they vary, all pairs have in common: a distribution over
+    a few widths, by maximum likelihood (empirical Bayes, maths §16).
+    """
+    from scipy.interpolate import CubicSpline
+
+    logs = CubicSpline(_NODES, likelihoods, axis=1)(_STRENGTHS)
+    likely = np.exp(logs - logs.max(axis=1, keepdims=True))
+    prior = softmax(-0.5 * (_STRENGTHS / _WIDTHS[:, None]) ** 2)
+    evidence = np.maximum(likely @ prior.T, 1e-300)
+    common = np.full(len(_WIDTHS), 1 / len(_WIDTHS))
+    for _ in range(_STEPS_TO_COMMON):
+        common = normalised(rows_normalised(evidence * common).sum(axis=0) + _NO_WIDTH_IS_RULED_OUT)
+    mixed = (rows_normalised(evidence * common) / evidence) @ prior
+    return rows_normalised(likely * mixed) @ _BETWEEN_NODES
+
+
+@dataclass(frozen=True, eq=False)
+class _Chance:
+    """What chance makes of the tables of all pairs that are told, and what may hide in these.
+
+    Attributes
+    ----------
+    variances : Mapping[tuple[int, int], Array]
+        Of the cells of every pair, as a regression has them.
+    worth : float
+        How many folds the regression is worth.
+    hidden : Mapping[tuple[int, int], float]
+        How much association may hide in every pair.
+    lost : float
+        How far associations may be lost to the model, from 0 to 1: how much of those that it has may be noise.
+    """
+
+    variances: Mapping[tuple[int, int], Array]
+    worth: float
+    hidden: Mapping[tuple[int, int], float]
+    lost: float
+
+    @classmethod
+    def of(cls, tables: Mapping[tuple[int, int], FoldTables]) -> _Chance:
+        """Of all pairs at once."""
+        smoothing = Smoothing.of(list(tables.values()))
+        variances = dict(zip(tables, smoothing.variances, strict=True))
+        noise = sum(one.in_units(variances[pair]) for pair, one in tables.items())
+        held = sum(one.in_units((one.estimate - one.independent) ** 2) for one in tables.values())
+        lost = min(noise / max(held, 1e-12) / _MOST, 1.0)
+        hidden = {pair: (1 + _MORE * lost) * hidden_part(one, variances[pair]) for pair, one in tables.items()}
+        return cls(variances, smoothing.worth, hidden, lost)
 
 
 def joint_model(
@@ -444,7 +549,7 @@ class _Weighed:
 
 def _trees(joints: Sequence[Joint], evidence: _Evidence, columns: int) -> list[Joint]:
     """Trees of pairs that are moved from some models towards the counts."""
-    pairs = {pair: _moved(joints, pair, evidence) for pair in evidence.pairs()}
+    pairs = {pair: _moved(_joint_tables(joints, pair), evidence.about(pair)) for pair in evidence.pairs()}
     return [
         PairTree.of(
             [normalised(joint.table([column], [None])) for column in range(columns)],
@@ -471,6 +576,7 @@ class JointModel:
     _joints: Sequence[Blend] = field(repr=False)
     """Without each part of the records and, last, with all of them."""
     _evidence: _Evidence = field(repr=False)
+    _pairs: dict[tuple[int, int], Array] = field(default_factory=dict, init=False, repr=False)
 
     def table(self, axes: Sequence[int], groups: Sequence[Indices | None] = ()) -> Array:
         """The shares of the cells of a table.
@@ -504,7 +610,44 @@ class JointModel:
 
     def without(self, axes: Sequence[int]) -> list[Array]:
         """What `direct` would be without each part of the records: what chance makes of it."""
-        return list(_moved(self._joints, axes, self._evidence)[:-1])
+        return list(self._direct(axes)[:-1])
+
+    def interval(
+        self, axes: Sequence[int], reading: Reading, level: float, own: tuple[Array, Array] | None
+    ) -> tuple[Array, Array]:
+        """The ends of intervals of what is read off `direct`, in people; every two of the columns are told by somebody.
+
+        Parameters
+        ----------
+        axes : Sequence[int]
+            The columns of the table.
+        reading : Reading
+            What is read off it.
+        level : float
+            Which part of the intervals of a table should hold the truth.
+        own : tuple[Array, Array] | None
+            What the unbiased count says, as shares, and its variance, where somebody tells all of the columns.
+        """
+        people, chance = self._evidence.records, self._chance
+        tables = FoldTables(people * self._direct(axes))
+        keys = {
+            places: (min(axes[places[0]], axes[places[1]]), max(axes[places[0]], axes[places[1]]))
+            for places in combinations(range(len(axes)), 2)
+        }
+        hidden: dict[tuple[int, ...], float] = {places: chance.hidden[key] for places, key in keys.items()}
+        if len(axes) == 2:
+            variances, worth = chance.variances[keys[0, 1]], chance.worth
+            variances = variances if axes[0] < axes[1] else variances.T
+        else:
+            smoothing = Smoothing.of([tables])
+            (variances,), worth = smoothing.variances, smoothing.worth
+            hidden[tuple(range(len(axes)))] = (1 + _MORE * chance.lost) * hidden_part(tables, variances)
+        scaled = None if own is None else (people * own[0], people**2 * own[1])
+        return shrunk_interval(tables, variances, worth, hidden, reading, level, scaled, chance.lost)
+
+    @cached_property
+    def _chance(self) -> _Chance:
+        return _Chance.of({pair: FoldTables(self._evidence.records * self._pair(*pair)) for pair in self._strengths})
 
     def kinds(self, axes: Sequence[int]) -> list[tuple[float, Array]]:
         """The same table as each kind of model has it by itself, and how much it counts."""
@@ -605,9 +748,53 @@ class JointModel:
         return _fitted(self.sizes, self._evidence.resampled(dice), dice)
 
     def direct(self, axes: Sequence[int]) -> Array:
-        """The shares of the cells of a table, moved from the model towards the counts of the tells that hold it.
+        """The shares of the cells of a table, with associations as strong as the counts of the tells have them.
 
-        How far is judged by counts that were held out; the model's own table where no tell holds this one.
+        A table of more than two columns agrees with those of all pairs of them that a tell holds.
         """
-        found: Array = _moved(self._joints, axes, self._evidence)[-1]
+        found: Array = self._direct(axes)[-1]
         return found
+
+    def _direct(self, axes: Sequence[int]) -> Array:
+        tables = _joint_tables(self._joints, axes)
+        pairs = [
+            (places, self._pair(axes[places[0]], axes[places[1]]))
+            for places in combinations(range(len(axes)), 2)
+            if tuple(sorted((axes[places[0]], axes[places[1]]))) in self._strengths
+        ]
+        if len(axes) == 2 and pairs:
+            return pairs[0][1]
+        for _ in range(_MOST_PAIR_RAKES if pairs else 0):
+            for places, wanted in pairs:
+                others = tuple(1 + place for place in range(len(axes)) if place not in places)
+                found = tables.sum(axis=others)
+                tables = tables * np.expand_dims(wanted / np.maximum(found, 1e-300), others)
+        return tables
+
+    def _pair(self, first: int, second: int) -> Array:
+        """The tables of two columns that a tell holds, without each part of the records and, last, with all of them."""
+        pair = min(first, second), max(first, second)
+        if pair not in self._pairs:
+            tables = _joint_tables(self._joints, pair)
+            strong = [
+                np.tensordot(weights, _along_strengths(table), axes=1)
+                for table, weights in zip(tables, self._strengths[pair], strict=True)
+            ]
+            moved = _moved(np.stack(strong), self._evidence.about(pair))
+            margins = tables.sum(axis=2), tables.sum(axis=1)
+            self._pairs[pair] = np.stack([_raked(*some) for some in zip(moved, *margins, strict=True)])
+        return self._pairs[pair] if first < second else self._pairs[pair].swapaxes(1, 2)
+
+    @cached_property
+    def _strengths(self) -> Mapping[tuple[int, int], Array]:
+        """How much association to add to each pair of columns that a tell holds: models × weights of the nodes."""
+        pairs, evidence = self._evidence.pairs(), self._evidence
+        if not pairs:
+            return {}
+        with one_thread():
+            folds = np.stack(
+                [_likelihood_of_strengths(_joint_tables(self._joints, pair), evidence.about(pair)) for pair in pairs]
+            )
+        every = folds.sum(axis=1)
+        without = [_posterior_of_strengths(every - folds[:, fold]) for fold in range(folds.shape[1])]
+        return dict(zip(pairs, np.stack([*without, _posterior_of_strengths(every)], axis=1), strict=True))
