@@ -854,7 +854,8 @@ def test_numbers_among_english_words_are_written_as_in_english(serve, visit, lan
     factor, epsilon = re.search(r"at most (\S+) times .*ε = (\S+)\)", said).groups()
     assert float(epsilon) == pytest.approx(site.survey.plan.epsilon, abs=0.005)
     least = math.exp(site.survey.plan.epsilon)
-    assert least <= float(factor.replace(",", "")) <= 1.1 * least  # two digits, rounded up
+    unit = 10.0 ** (math.floor(math.log10(least)) - 1)
+    assert float(factor.replace(",", "")) == pytest.approx(math.ceil(least / unit) * unit)  # two digits, rounded up
 
 
 @pytest.mark.parametrize("status", [201, 500])

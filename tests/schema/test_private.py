@@ -1,8 +1,11 @@
 """Domains that are found privately: the noise, the threshold, what becomes of values, and that (ε, δ) holds exactly."""
 
+import csv
 import math
+import re
 from collections import Counter
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,6 +27,10 @@ from kakuran.schema.private import (
     private_draft,
 )
 
+GUIDE = Path(__file__).parents[2] / "docs/guides/private-domains.md"
+ADULT = Path(__file__).parents[3] / "shared/data/adult.data"
+CATEGORIES = (1, 3, 5, 6, 7, 8, 9, 13, 14)
+"""Where they stand in a line of Adult."""
 SMALL = CountNoise(columns=1, epsilon=4.0, delta=0.05)
 """So little noise that everything it may come to can be counted out."""
 
@@ -352,3 +359,21 @@ class TestDrafts:
 
     def test_a_cell_that_nobody_is_in_is_never_found(self):
         assert not SMALL.found(Counter(), Randomness.secure())
+
+
+@pytest.mark.skipif(not ADULT.exists(), reason="the Adult data set is not beside the checkout")
+def test_the_guide_says_how_many_values_of_adult_stay_as_they_are():
+    rows = [[value.strip() for value in row] for row in csv.reader(ADULT.read_text().splitlines()) if row]
+    counted = [Counter(row[place] for row in rows).values() for place in CATEGORIES]
+
+    def kept(columns, epsilon):
+        noise = CountNoise(columns, epsilon, delta=1e-7)
+        law = law_of(noise)
+        draws = np.arange(len(law)) - len(law) // 2
+        return [sum(n * law[n + draws >= noise.threshold].sum() for n in counts) / len(rows) for counts in counted]
+
+    alone = kept(1, 0.1)
+    told = [*(np.mean(kept(9, epsilon)) for epsilon in (0.1, 0.3, 1)), np.mean(alone), min(alone)]
+    paragraph = next(some for some in GUIDE.read_text(encoding="utf-8").split("\n\n") if "categories of Adult" in some)
+    shares = [float(share) / 100 for share in re.findall(r"[\d.]+(?= %)", paragraph)]
+    assert shares == pytest.approx(told, abs=5.1e-4)  # as many digits as are written
